@@ -106,7 +106,7 @@ func TestBadInput(t *testing.T) {
 			{"minAvailable 1, nil", "how many pods there should be does not count", budget(minAvailable("1")), nil, false, 1, ""},
 			{"no name, of another namespace", "its controller is of that namespace too", budget(maxUnavailable("1")), nameless("elsewhere"), false, 1, ""},
 			{"maxUnavailable 0", "allows nothing anyway, and keeps its numbers (D-13)", budget(maxUnavailable("0")), nil, false, 0, ""},
-			{"MatchUpstream", "upstream has no such pods", budget(maxUnavailable("1")), nil, true, 1, ""},
+			{"MatchUpstream", "upstream has no such pods", budget(maxUnavailable("1")), nil, true, 0, "Pod: nil object in the snapshot"},
 		} {
 			t.Run(tc.name, func(t *testing.T) {
 				var o Options
@@ -168,8 +168,9 @@ func TestBadInput(t *testing.T) {
 	t.Run("a pod twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pod("a", byWeb), pod("a", byWeb), pod("b", byWeb), pod("c", labelled(nil)), pod("c", labelled(nil)))
 		r, err := Plan(s, key("web"), Options{})
-		require.EqualError(t, err, "Pod shop/a: several objects in the snapshot have this name", "c is none of the budget's")
-		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "it is not counted on")
+		require.EqualError(t, err, "Pod shop/a: several objects in the snapshot have this name", "the first by name is enough")
+		require.Zero(t, written(t, r).DisruptionsAllowed)
+		require.Equal(t, err.Error(), written(t, r).Conditions[0].Message)
 		all, whole := PlanAll(s, Options{})
 		require.NoError(t, whole)
 		require.Len(t, all, 3)
@@ -192,24 +193,16 @@ func TestBadInput(t *testing.T) {
 		all, _ = PlanAll(s, Options{})
 		require.ErrorContains(t, all[0].Err, "Pod b/a: several objects")
 	})
-	t.Run("a pod twice, covered once", func(t *testing.T) {
-		s := web(budget(minAvailable("1")), 2, pod("a", byWeb), pod("a", labelled(nil)), pod("b", byWeb))
+	t.Run("a pod twice, and a number as minAvailable", func(t *testing.T) {
+		s := web(budget(minAvailable("1")), 2, pod("a"), pod("a", labelled(nil)), pod("b"), pod("b"), pod("c"))
 		r, err := Plan(s, key("web"), Options{})
-		require.ErrorIs(t, err, purekube.ErrDuplicate)
-		require.EqualValues(t, 1, written(t, r).CurrentHealthy)
+		require.NoError(t, err, "no scale counts")
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "none of them is counted on")
 	})
-	t.Run("two names twice", func(t *testing.T) {
-		s := web(budget(minAvailable("1")), 2, pod("a"), pod("a"), pod("b"), pod("b"), pod("c"))
-		r, err := Plan(s, key("web"), Options{})
-		require.EqualError(t, err, "Pod shop/a: several objects in the snapshot have this name\nPod shop/b: several objects in the snapshot have this name")
-		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "each name is one pod")
-		s.Now = time.Time{}
-		require.Empty(t, written(t, first(Plan(s, key("web"), Options{}))).DisruptedPods, "none of them was evicted")
-	})
-	t.Run("a pod twice without a controller", func(t *testing.T) {
-		r, err := Plan(web(budget(maxUnavailable("1")), 2, pod("a"), pod("a"), pod("b", byWeb)), key("web"), Options{})
+	t.Run("a pod twice and maxUnavailable 0", func(t *testing.T) {
+		r, err := Plan(web(budget(maxUnavailable("0")), 2, pod("a"), pod("a"), pod("b", byWeb)), key("web"), Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
-		require.Equal(t, []string{"UnmanagedPods"}, reasons(r))
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "nothing is allowed anyway (D-13)")
 	})
 	t.Run("a pod twice and evicted", func(t *testing.T) {
 		s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(time.Second), "b": ago(time.Hour)})), 2,
@@ -225,7 +218,7 @@ func TestBadInput(t *testing.T) {
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason, "its scale is not known")
 		require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "upstream has no text for it")
 		_, whole := PlanAll(s, Options{})
-		require.EqualError(t, whole, "Deployment shop/idle: several objects in the snapshot have this name", "no budget rests on it")
+		require.EqualError(t, whole, "Deployment shop/idle: several objects in the snapshot have this name\n"+err.Error())
 	})
 	for _, w := range []struct {
 		apiVersion, kind string

@@ -1,24 +1,95 @@
 package disruption
 
 import (
+	"maps"
+	"slices"
+	"sync/atomic"
+
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 )
 
-// budgetState is a budget and the counts of the pods that it selects. Pods whose name several pods have are not
-// counted. A budgetState never changes: a pod event makes a copy with other counts, so Indexes of different times share
-// all others. coveredBy recognizes the current version of a budget by the pointer filed, which a new selector replaces.
+// budgetState is a budget whose name no other has, and the counts of the pods that it selects. Pods whose name several
+// pods have are not counted. A budgetState never changes: a pod event makes a copy with other counts, so Indexes of
+// different times share all others.
 type budgetState struct {
-	metav1.Object // the budget, so that the state is found by its name
-	matcher
-	broken *purekube.ObjectError // why the selector finds no pods, if it does not compile
-	filed  *filedBudget          // in the index by labels; nil if it selects no pod
+	*policyv1.PodDisruptionBudget
+	selector labels.Selector       // selects nothing if it is broken
+	broken   *purekube.ObjectError // why the selector finds no pods, if it does not compile
+	// filed is the selector among the selectors of all budgets; nil if it selects no pod.
+	filed *filedBudget
 
 	podSums
 	refs references
+}
+
+// newBudgetState compiles the budget's selector. A budget without a selector selects no pod; a budget with an empty
+// selector selects all pods of its namespace. A selector that does not compile selects nothing, as in the eviction
+// handler's getPodDisruptionBudgets; the status of such a budget allows nothing all the same.
+func newBudgetState(b *policyv1.PodDisruptionBudget) *budgetState {
+	st := &budgetState{PodDisruptionBudget: b, selector: labels.Nothing(), refs: newPodCounter().references()}
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	switch {
+	case err != nil:
+		st.broken = &purekube.ObjectError{
+			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector", Err: firstError(b.Spec.Selector, err)}
+	case b.Spec.Selector != nil:
+		st.selector = selector
+		st.filed = &filedBudget{Scope: b.Namespace, Name: b.Name, Demands: demandsOf(b.Spec.Selector), Value: selector}
+	}
+	return st
+}
+
+// firstError returns the error about the first malformed label by name. The library checks labels in the random order
+// of a map, and the text becomes part of the budget's condition.
+func firstError(s *metav1.LabelSelector, otherwise error) error {
+	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: map[string]string{k: s.MatchLabels[k]}}); err != nil {
+			return err
+		}
+	}
+	return otherwise
+}
+
+// selects reports whether the budget applies to the pod.
+func (st *budgetState) selects(pod *corev1.Pod) bool {
+	return st.Namespace == pod.Namespace && st.selector.Matches(labels.Set(pod.Labels))
+}
+
+// byLabel finds the budgets that select a pod, without trying all budgets. It files each budget under the labels that
+// its selector requires: {app: web, tier: front} is found by the rarer of both labels. Requirements that demand no
+// label (NotIn, DoesNotExist) cannot be filed; the selector itself checks them afterwards.
+type byLabel = persistent.Selectors[labels.Selector]
+
+// filedBudget is a budget in byLabel. It has no pointer to the budget, since another version with the same selector may
+// replace the budget.
+type filedBudget = persistent.Filed[labels.Selector]
+
+// demandsOf returns the requirements of a selector that an index of pods by label can answer.
+func demandsOf(s *metav1.LabelSelector) []persistent.Demand {
+	demands := make([]persistent.Demand, 0, len(s.MatchLabels)+len(s.MatchExpressions))
+	for k, v := range s.MatchLabels {
+		demands = append(demands, persistent.Demand{Key: k, Values: []string{v}})
+	}
+	for _, e := range s.MatchExpressions {
+		switch e.Operator {
+		case metav1.LabelSelectorOpIn:
+			// A value that is named twice would find the pod twice.
+			values := slices.Clone(e.Values)
+			slices.Sort(values)
+			demands = append(demands, persistent.Demand{Key: e.Key, Values: slices.Compact(values)})
+		// Without values, any value will do. A Demand for each value would need to know all values.
+		case metav1.LabelSelectorOpExists:
+			demands = append(demands, persistent.Demand{Key: e.Key})
+		}
+	}
+	return demands
 }
 
 // podSums are counts that do not depend on the time. A pod event changes them by adding and subtracting, so they must
@@ -54,24 +125,30 @@ func contribution(pod *corev1.Pod) (s podSums, ref *metav1.OwnerReference) {
 	return s, ref
 }
 
-func (s podSums) plus(o podSums) podSums {
-	return podSums{s.pods + o.pods, s.ready + o.ready, s.unmanaged + o.unmanaged, s.lasting + o.lasting, s.added + o.added}
+// plus returns the sums with by times o more.
+func (s podSums) plus(o podSums, by int32) podSums {
+	return podSums{s.pods + by*o.pods, s.ready + by*o.ready, s.unmanaged + by*o.unmanaged, s.lasting + by*o.lasting, s.added + by*o.added}
 }
 
-func (s podSums) minus(o podSums) podSums {
-	return podSums{s.pods - o.pods, s.ready - o.ready, s.unmanaged - o.unmanaged, s.lasting - o.lasting, s.added - o.added}
-}
-
-// podSummer makes the counts of a budgetState, one pod at a time. Its zero value is ready to use.
-type podSummer struct {
+// podCounter makes the counts of a budgetState, one pod at a time.
+type podCounter struct {
 	podSums
-	refs referenceList
+	namings *persistent.Edit[metav1.OwnerReference, naming]
 }
 
-func (s *podSummer) add(pod *corev1.Pod) {
+func newPodCounter() *podCounter { return &podCounter{namings: noReferences.Edit()} }
+
+func (c *podCounter) add(pod *corev1.Pod) {
 	own, ref := contribution(pod)
-	s.podSums = s.podSums.plus(own)
+	c.podSums = c.plus(own, 1)
 	if ref != nil {
-		s.refs.add(ref, pod.Name)
+		key := referenceKey(ref)
+		by, _ := c.namings.Get(key)
+		c.namings.Set(key, by.with(pod.Name))
 	}
+}
+
+// references returns the controllers of the pods, and ends the counting.
+func (c *podCounter) references() references {
+	return references{namings: c.namings.Map(), wanted: &atomic.Pointer[wantedScale]{}}
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -31,14 +30,14 @@ import (
 // until the garbage collector deletes the pod.
 
 // workloads answers what controls a pod, and how many replicas it wants. It never changes. An Index that With or
-// Without returns has the same pointer if the call had neither workloads nor answers; scaleMemo relies on that.
+// Without returns has the same pointer if the call had neither workloads nor answers; wantedScale relies on that.
 type workloads struct {
 	answers
 	replicationControllers *persistent.Objects[corev1.ReplicationController, *corev1.ReplicationController]
 	replicaSets            *persistent.Objects[appsv1.ReplicaSet, *appsv1.ReplicaSet]
 	deployments            *persistent.Objects[appsv1.Deployment, *appsv1.Deployment]
 	statefulSets           *persistent.Objects[appsv1.StatefulSet, *appsv1.StatefulSet]
-	o                      Options
+	options                Options
 }
 
 // newWorkloads arranges the workloads and answers of a snapshot in one pass. It keeps the objects and no slice or map.
@@ -49,7 +48,7 @@ func newWorkloads(s Snapshot, o Options) *workloads {
 		replicaSets:            persistent.NewObjects(replicaSetKind, s.ReplicaSets),
 		deployments:            persistent.NewObjects(deploymentKind, s.Deployments),
 		statefulSets:           persistent.NewObjects(statefulSetKind, s.StatefulSets),
-		o:                      o,
+		options:                o,
 	}
 }
 
@@ -109,15 +108,20 @@ type controller struct {
 	scale int32
 }
 
-// answer is what is known about the controller that an owner reference names: exactly one of found, a problem, a need;
+// finding is what is known about the controller that an owner reference names: exactly one of found, a problem, a need;
 // or none of them, when there is no such controller.
 //
 // The fourth case is an error of the budget ("found no controllers for pod"), and not a scale of 0: the pod exists, so
 // something wanted it, and its orphaned siblings must not count as a surplus.
-type answer struct {
+type finding struct {
 	found   controller // by its kind, which is never empty
 	problem *purekube.ObjectError
 	need    *purekube.Need
+}
+
+// foundController is the finding of a controller whose object is known.
+func foundController(kind string, o metav1.Object, replicas *int32) finding {
+	return finding{found: controller{kind: kind, name: o.GetName(), uid: o.GetUID(), scale: replicasOf(replicas)}}
 }
 
 // controllerOf looks for the controller that an owner reference of pods in the namespace names (upstream: the finders).
@@ -126,37 +130,34 @@ type answer struct {
 //
 // It reads apiVersion, kind, name and UID of ref, and nothing else; referenceKey keeps exactly these fields. It costs
 // O(log n), and a budget with n references calls it n times, so it allocates little.
-func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) answer {
-	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) finding {
 	// Upstream's first finder parses the apiVersion before it looks at the kind, so a reference with the apiVersion
 	// "a/b/c" is an error for every kind.
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return answer{problem: &purekube.ObjectError{
+		return finding{problem: &purekube.ObjectError{
 			Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Field: "apiVersion", Err: err}}
 	}
-	var a answer
-	var known bool
+	f := w.scaledBy(gv.Group, namespace, ref)
+	if !w.options.admitsReplicas(f.found.scale) {
+		return finding{problem: &purekube.ObjectError{
+			Kind: f.found.kind, Namespace: namespace, Name: f.found.name, Field: "spec.replicas", Err: errNegative}}
+	}
+	return f
+}
+
+func (w *workloads) scaledBy(group, namespace string, ref *metav1.OwnerReference) finding {
+	o, replicas, f, known := w.object(group, namespace, ref)
+	rs, isReplicaSet := o.(*appsv1.ReplicaSet)
 	switch {
-	case ref.Kind == replicationControllerKind && gv.Group == "":
-		a, known = ofObject(w.replicationControllers, replicationControllerKind, key, ref.UID,
-			func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
-	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
-		a, known = w.replicaSet(key, ref)
-	case ref.Kind == statefulSetKind && gv.Group == "apps":
-		a, known = ofObject(w.statefulSets, statefulSetKind, key, ref.UID,
-			func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
+	case !known:
+		return w.scaleOf(group, namespace, ref)
+	case o == nil:
+		return f
+	case isReplicaSet:
+		return w.throughReplicaSet(rs, group, ref)
 	}
-	if !known {
-		a = w.scaleOf(gv.Group, namespace, ref)
-	}
-	// It would be subtracted from what the other workloads want, and allow more disruptions. The API server rejects
-	// negative replicas, but a Scale of a custom resource has whatever its controller wrote.
-	if a.found.scale < 0 && !w.o.matchUpstream() {
-		return answer{problem: &purekube.ObjectError{
-			Kind: a.found.kind, Namespace: namespace, Name: a.found.name, Field: "spec.replicas", Err: errNegative}}
-	}
-	return a
+	return foundController(ref.Kind, o, replicas)
 }
 
 // appsGroups are the API groups that ReplicaSets and Deployments have been in. No supported release serves extensions,
@@ -165,118 +166,114 @@ var appsGroups = []string{"apps", "extensions"}
 
 func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 
-// ofObject answers with the object of that name and UID, if the snapshot has it. known is false if the snapshot has no
-// such object, or an object of that name with another UID: the cache may be behind, so the API server is asked. If
-// several objects have the name, the answer is a problem and nothing is asked: no lookup shows which object is real.
-func ofObject[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], kind string, key types.NamespacedName, uid types.UID,
-	replicas func(P) *int32) (a answer, known bool) {
-	o, problem := objects.Lookup(key)
-	if problem != nil {
-		return answer{problem: problem}, true
+// object returns the object that an owner reference names, and its replicas. If there is none, the finding says why.
+// known is false if the scale has to be asked for: the kind is another, or the snapshot has no such object, or one of
+// that name with another UID, since the cache may be behind.
+//
+// If several objects have the name, the finding is a problem and nothing is asked: no lookup shows which object is real.
+func (w *workloads) object(group, namespace string, ref *metav1.OwnerReference) (o metav1.Object, replicas *int32, f finding, known bool) {
+	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+	switch {
+	case ref.Kind == replicationControllerKind && group == "":
+		return ofSnapshot(w.replicationControllers, key, ref.UID, func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
+	case ref.Kind == statefulSetKind && group == "apps":
+		return ofSnapshot(w.statefulSets, key, ref.UID, func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
+	case ref.Kind == replicaSetKind && appsGroup(group):
+		o, replicas, f, known = ofSnapshot(w.replicaSets, key, ref.UID, func(rs *appsv1.ReplicaSet) *int32 { return rs.Spec.Replicas })
 	}
-	if o == nil || o.GetUID() != uid {
-		return answer{}, false
-	}
-	return foundAnswer(kind, key.Name, uid, replicas(o)), true
-}
-
-// replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself. known is false only with
-// MatchUpstream: the caller then asks for the scale of the ReplicaSet.
-func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerReference) (answer, bool) {
-	rs, problem := w.replicaSets.Lookup(key)
-	if problem != nil {
-		return answer{problem: problem}, true
-	}
-	if rs != nil && rs.UID == ref.UID {
-		return w.throughReplicaSet(rs)
-	}
-	if w.o.matchUpstream() {
-		return answer{}, false
+	if known || ref.Kind != replicaSetKind || !appsGroup(group) || !w.options.looksUpOwners() {
+		return o, replicas, f, known
 	}
 	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for. Its Scale has no owner
 	// references. The group is apps, whatever group the pod names: no supported release serves another.
-	need := purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}
+	need := purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}
 	answered, asked := w.find(lookupOf(need))
 	if !asked {
-		return needed(need), true
+		return nil, nil, needed(need), true
 	}
 	rs, err := objectOf[appsv1.ReplicaSet](answered)
 	switch {
 	// The lookup failed, or its answer is of another type, for example a Scale under the key of the object.
 	case err != nil:
-		return scaleProblem(replicaSetKind, key, err), true
+		return nil, nil, scaleProblem(replicaSetKind, key, err), true
 	// The ReplicaSet is gone, or was replaced by another of its name. The pods wait for the garbage collector.
 	case rs == nil || rs.UID != ref.UID:
-		return answer{}, true
+		return nil, nil, finding{}, true
 	}
-	return w.throughReplicaSet(rs)
+	return rs, rs.Spec.Replicas, finding{}, true
 }
 
-// throughReplicaSet answers with the Deployment that controls the ReplicaSet, or else with itself. The scale of the
+// ofSnapshot is object for a kind that snapshots have.
+func ofSnapshot[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], key types.NamespacedName, uid types.UID,
+	replicas func(P) *int32) (metav1.Object, *int32, finding, bool) {
+	o, problem := objects.Lookup(key)
+	if problem != nil {
+		return nil, nil, finding{problem: problem}, true
+	}
+	if o == nil || o.GetUID() != uid {
+		return nil, nil, finding{}, false
+	}
+	return o, replicas(o), finding{}, true
+}
+
+// throughReplicaSet finds the Deployment that controls the ReplicaSet of a reference, or else the ReplicaSet itself. The scale of the
 // Deployment counts, because a rollout moves replicas between ReplicaSets: of Deployment web with 10 replicas, the old
 // ReplicaSet has 3 and the new one 8 (maxSurge 1), and neither number is what web wants.
-func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
-	itself := foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas)
+func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet, group string, ref *metav1.OwnerReference) finding {
+	itself := foundController(replicaSetKind, rs, rs.Spec.Replicas)
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil {
-		return itself, true
+		return itself
 	}
 	// As in controllerOf, the apiVersion is parsed before the kind is compared.
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
-		return answer{problem: &purekube.ObjectError{
-			Kind: replicaSetKind, Namespace: rs.Namespace, Name: rs.Name, Field: "metadata.ownerReferences", Err: err}}, true
+		return finding{problem: &purekube.ObjectError{
+			Kind: replicaSetKind, Namespace: rs.Namespace, Name: rs.Name, Field: "metadata.ownerReferences", Err: err}}
 	}
-	switch {
-	// Another controller, for example a Rollout of Argo, manages the ReplicaSet. Upstream does not follow such a
-	// controller.
-	case owner.Kind != deploymentKind:
-		return itself, true
-	case !appsGroup(gv.Group):
-		// A kind of the name Deployment in a foreign group. getPodReplicaSet skips a ReplicaSet with an owner of that
-		// kind in any group, and then reads the scale subresource of the ReplicaSet. The number is the same as in the
-		// snapshot, unless the cache lags.
-		return itself, !w.o.matchUpstream()
+	// Another controller, for example a Rollout of Argo or a Deployment of a foreign group, manages the ReplicaSet. Upstream
+	// follows neither: it reads the scale of a ReplicaSet that any Deployment controls.
+	if owner.Kind != deploymentKind || !appsGroup(gv.Group) && w.options.looksUpOwners() {
+		return itself
 	}
-	a, known := ofObject(w.deployments, deploymentKind, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name}, owner.UID,
-		func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
-	if known || w.o.matchUpstream() {
-		// Upstream looks up the ReplicaSet's scale otherwise, whatever becomes of the Deployment.
-		return a, known
+	if appsGroup(gv.Group) {
+		d, replicas, f, known := ofSnapshot(w.deployments, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name}, owner.UID,
+			func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
+		if d != nil {
+			return foundController(deploymentKind, d, replicas)
+		}
+		if known {
+			return f
+		}
 	}
-	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment. With 4 wanted, 3 in this
-	// ReplicaSet and maxUnavailable 1, the scale of the ReplicaSet allows one disruption too many.
-	if a = w.scaleOf(gv.Group, rs.Namespace, owner); a.found.kind == "" && a.problem == nil && a.need == nil {
-		// There is no such Deployment: it was deleted with --cascade=orphan, and its ReplicaSet keeps its replicas.
-		return itself, true
+	if !w.options.looksUpOwners() {
+		return w.scaleOf(group, rs.Namespace, ref)
 	}
-	return a, true
+	// There is no such Deployment: it was deleted with --cascade=orphan, and its ReplicaSet keeps its replicas.
+	if f := w.scaleOf(gv.Group, rs.Namespace, owner); f != (finding{}) {
+		return f
+	}
+	return itself
 }
 
-// foundAnswer takes absent replicas as 1, the API's default (D-12). Upstream dereferences the nil pointer and panics;
-// MatchUpstream does not follow it there.
-func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
-	return answer{found: controller{kind: kind, name: name, uid: uid, scale: ptr.Deref(replicas, 1)}}
-}
-
-// scaleProblem is the answer for a controller whose scale cannot be read. err is what the budget's condition shows.
-func scaleProblem(kind string, key types.NamespacedName, err error) answer {
-	return answer{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
+// scaleProblem is the finding for a controller whose scale cannot be read. err is what the budget's condition shows.
+func scaleProblem(kind string, key types.NamespacedName, err error) finding {
+	return finding{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
 }
 
 // needed is a lookup, or the problem that it cannot be made: users choose the names in owner references, and a name
 // such as "../secrets" must not become part of a request's path.
-func needed(n purekube.Need) answer {
+func needed(n purekube.Need) finding {
 	if problem := snapshot.CheckNeed(n); problem != nil {
-		return answer{problem: problem}
+		return finding{problem: problem}
 	}
-	return answer{need: &n}
+	return finding{need: &n}
 }
 
-// scaleOf answers with the scale subresource of the controller (upstream: getScaleController). group is the parsed
+// scaleOf finds the scale subresource of the controller (upstream: getScaleController). group is the parsed
 // group of ref.APIVersion. The order of the checks matters: an answer that the caller gave wins over what is known
 // about the kind, and a name that no request can contain is reported before the kind is.
-func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
+func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) finding {
 	need := purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: scaleSubresource}
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	answered, asked := w.find(lookupOf(need))
@@ -293,11 +290,11 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	case err != nil:
 		return scaleProblem(ref.Kind, key, err)
 	case scale == nil || scale.UID != ref.UID:
-		return answer{}
+		return finding{}
 	}
 	found := controllerNamed(group, ref)
 	found.scale = scale.Spec.Replicas
-	return answer{found: found}
+	return finding{found: found}
 }
 
 // controllerNamed is the controller that an owner reference of the group names, without its scale. group stays empty for a

@@ -23,7 +23,7 @@ import (
 // The error joins the problems of the budgets in the pod's namespace: selectors that do not compile, names that several
 // budgets have (none of these is returned), nil pointers and budgets without a name.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return nil, err
 	}
 	if pod == nil {
@@ -35,7 +35,7 @@ func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, er
 	problems.Add(x.budgetProblems(pod.Namespace)...)
 	var covering []*policyv1.PodDisruptionBudget
 	for _, st := range x.coveredBy(pod) {
-		covering = append(covering, st.budget)
+		covering = append(covering, st.PodDisruptionBudget)
 	}
 	return covering, problems.Err()
 }
@@ -68,17 +68,17 @@ func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
 }
 
 // coveredBy returns the candidates that select the pod and still exist, sorted by name. A candidate may be an earlier
-// version of a budget: st.filed == f is true only for the selector that the budget has now.
+// version of a budget, so that one budget may be a candidate twice.
 func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod) []*budgetState {
 	var found []*budgetState
 	for _, f := range candidates {
 		if !f.Value.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		if st := find(types.NamespacedName{Namespace: f.Scope, Name: f.Name}); st != nil && st.filed == f {
+		if st := find(types.NamespacedName{Namespace: f.Scope, Name: f.Name}); st != nil && st.selects(pod) {
 			found = append(found, st)
 		}
 	}
-	slices.SortFunc(found, func(a, b *budgetState) int { return cmp.Compare(a.budget.Name, b.budget.Name) })
-	return found
+	slices.SortFunc(found, func(a, b *budgetState) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(found)
 }

@@ -1,55 +1,64 @@
 package disruption
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/podstate"
 )
 
-// entry says how a pod's entry in status.disruptedPods counts. The eviction handler adds an entry for each pod that it
-// is about to delete.
-type entry int
+// disruptedPods are the entries of a budget's status.disruptedPods at one time. The loop that makes them is over the
+// entries and not over the pods. There are few: the eviction handler refuses at more than 2,000 entries.
+type disruptedPods struct {
+	kept    map[string]metav1.Time // the entries that stay
+	recheck time.Time              // when the first of them is over
+	evicted int32                  // pods that are ready, and not healthy by an entry
+	overdue []*corev1.Pod          // sorted by name
+}
 
-const (
-	// noEntry: the pod is not in the list, or its entry no longer counts.
-	noEntry entry = iota
-	// keptEntry: the pod is about to be deleted; the entry stays until it is, or is void.
-	keptEntry
-	// overdueEntry: the pod was about to be deleted and never was.
-	overdueEntry
-)
-
-// entryOf classifies the entry of a pod that is in the snapshot (BR-25-04; upstream: buildDisruptedPodMap). at is the
-// time of the eviction, and until is the time from which the entry no longer counts. Both are zero for a pod without an
-// entry.
-//
-//	eviction of s-0 at 12:00:00, deletion timeout 2 minutes
-//	now 12:01:00, s-0 created at 11:00:00   keptEntry: about to be deleted
-//	now 12:01:00, s-0 created at 12:00:30   noEntry: recreated since (D-14)
-//	now 12:01:00, s-0 created at 12:01:30   keptEntry: the clocks differ (D-24)
-//	now 12:02:00, s-0 created at 11:00:00   overdueEntry: it was not deleted (D-19)
-func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (e entry, at metav1.Time, until time.Time) {
-	at, listed := disrupted[pod.Name]
-	// A deletion timestamp is what the entry waits for. From then on the timestamp keeps the pod from being healthy.
-	if !listed || pod.DeletionTimestamp != nil {
-		return noEntry, at, until
-	}
-	until = at.Add(o.deletionTimeout())
-	if o.matchUpstream() {
-		// D-19: at exactly two minutes upstream keeps the entry and counts the pod.
-		if until.Before(now) {
-			return overdueEntry, at, until
+func (x *Index) disruptedPods(st *budgetState) disruptedPods {
+	var d disruptedPods
+	keep := func(name string, at metav1.Time, until time.Time) {
+		if d.kept == nil {
+			d.kept = map[string]metav1.Time{}
 		}
-		return keptEntry, at, until
+		d.kept[name] = at
+		if d.recheck.IsZero() || until.Before(d.recheck) {
+			d.recheck = until
+		}
 	}
-	// D-14: a pod with this name was evicted before, and this pod is its successor. D-24: a creation time in the future
-	// proves nothing about the order, since the clocks disagree.
-	if pod.CreationTimestamp.After(at.Time) && !pod.CreationTimestamp.After(now) {
-		return noEntry, at, until
+	for name, at := range st.Status.DisruptedPods {
+		key := types.NamespacedName{Namespace: st.Namespace, Name: name}
+		pod := x.pods.Find(key)
+		switch until := at.Add(x.options.deletionTimeout()); {
+		// D-14 needs to know which pod the entry is about, so that it stays whatever the creation times of the pods are.
+		case pod == nil && x.pods.Ambiguous(key) && until.After(x.now):
+			keep(name, at, until)
+			continue
+		// The entry has done its work: the pod is gone, or has lost the label.
+		case pod == nil || !st.selects(pod):
+			continue
+		}
+		e, at, until := x.options.entryOf(pod, st.Status.DisruptedPods, x.now)
+		switch e {
+		case keptEntry:
+			keep(name, at, until)
+			// BR-25-04: a pod that is about to be deleted is not healthy. With MatchUpstream an entry that is exactly two
+			// minutes old is kept although its pod counts (D-19).
+			if until.After(x.now) && podstate.Ready(pod) {
+				d.evicted++
+			}
+		case overdueEntry:
+			d.overdue = append(d.overdue, pod)
+		// The entry is a predecessor's (D-14), or the pod is being deleted and does not count as ready.
+		case noEntry:
+		}
 	}
-	if !until.After(now) {
-		return overdueEntry, at, until
-	}
-	return keptEntry, at, until
+	slices.SortFunc(d.overdue, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return d
 }

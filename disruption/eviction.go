@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -126,7 +127,7 @@ type Eviction struct {
 // if two pods have the name, an error around [purekube.ErrDuplicate]. The error also joins the problems of the budgets
 // in the namespace: a selector that does not compile selects no pod.
 func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, error) {
-	if err := cmp.Or(x.o.err(), by.err()); err != nil {
+	if err := cmp.Or(x.options.err(), by.err()); err != nil {
 		return Eviction{}, err
 	}
 	// Problems of the whole snapshot are returned with each verdict, because a missing object may be the reason for a
@@ -158,42 +159,41 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 		return e, nil
 	}
 	covering := x.coveredBy(pod)
-	// If two budgets have one name and either may select the pod, both count.
-	// An ambiguous name may refuse an eviction that the API server would allow, and never the other way round.
-	blocking := x.ambiguousBudgetsOf(pod)
-	for _, st := range covering {
-		blocking = append(blocking, snapshot.KeyOf(st.budget))
+	// Nobody knows which pods a budget selects whose name another budget has, so each of them may select this one.
+	var blocking []types.NamespacedName
+	for name := range x.budgets.AmbiguousIn(pod.Namespace) {
+		blocking = append(blocking, name)
 	}
-	if len(covering) > 1 || len(blocking) > len(covering) {
-		slices.SortFunc(blocking, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	several := len(blocking) > 0 || len(covering) > 1
+	for _, st := range covering {
+		blocking = append(blocking, snapshot.KeyOf(st))
+	}
+	switch {
+	case several:
+		slices.SortFunc(blocking, persistent.CompareNames)
 		return Eviction{
 			Verdict: RefusedConflictingBudgets, Blocking: blocking,
 			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 		}, nil
-	}
-	if len(covering) == 0 {
+	case len(covering) == 0:
 		return Eviction{Verdict: AllowedNoBudget, Reason: "no PodDisruptionBudget selects the pod"}, nil
 	}
-
-	budget := covering[0].budget
+	budget := covering[0].PodDisruptionBudget
+	name := snapshot.KeyOf(budget)
 	var problems []*purekube.ObjectError
-	// Only the budget that decides is computed, so the needs are the lookups for this pod's budget and no others.
+	// Only the budget that decides is computed, so the needs are the lookups for this pod's budget and no others. A
+	// failure gives the fail-safe status, and thereby RefusedNow.
 	if recompute {
-		d := x.decide(covering[0])
-		problems = d.problems
-		if len(d.needs) > 0 {
-			return Eviction{Budget: snapshot.KeyOf(budget), Needs: d.needs}, problems
+		v := x.decide(covering[0], nil)
+		if v.budget == nil {
+			return Eviction{Budget: name, Needs: v.result.Needs}, v.problems
 		}
-		// Otherwise the written status is already right. A failure gives the fail-safe status here, and thereby
-		// RefusedNow.
-		if d.budget != nil {
-			budget = d.budget
-		}
+		budget, problems = v.budget, v.problems
 	}
-	e := decrement(budget, pod, stamp(x.time))
-	e.Budget = snapshot.KeyOf(budget)
+	e := decrement(budget, pod, stamp(x.now))
+	e.Budget = name
 	if !e.Verdict.Allowed() {
-		e.Blocking = []types.NamespacedName{e.Budget}
+		e.Blocking = []types.NamespacedName{name}
 	}
 	return e, problems
 }
@@ -211,21 +211,6 @@ func notCounted(pod *corev1.Pod) string {
 		return "the pod is already being deleted"
 	}
 	return ""
-}
-
-// ambiguousBudgetsOf returns the names that more than one budget has, if one of these budgets selects the pod, sorted.
-// It compiles the selectors at each call, since an ambiguous budget has no state; a live cluster has no such budget.
-func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
-	var names []types.NamespacedName
-	for key, same := range x.budgets.AmbiguousIn(pod.Namespace) {
-		if slices.ContainsFunc(same, func(b *policyv1.PodDisruptionBudget) bool {
-			m, _ := newCompiler().matcher(b)
-			return m.selects(pod)
-		}) {
-			names = append(names, key)
-		}
-	}
-	return names
 }
 
 // decrement decides by the only budget that selects the pod (upstream: checkAndDecrement, and the checks before it). It
@@ -294,7 +279,7 @@ func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 		// The text says 3 of 3 if the budget is exactly met; one more is needed, hence the 1 in Shortfall. No number of
 		// healthy pods is enough for maxUnavailable 0, so Shortfall stays 0 there.
 		e := refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
-		if !forbidsAtAnyScale(&b.Spec, Options{}) {
+		if !(Options{}).forbidsAtAnyScale(&b.Spec) {
 			e.Shortfall = Options{}.fit(int64(st.DesiredHealthy) + 1 - int64(st.CurrentHealthy))
 		}
 		return e

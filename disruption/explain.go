@@ -16,9 +16,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Explanations: the same decision as Plan, with everything that it was computed from. explainBudget calls decide as
-// Plan does, and listens to the lookups of controllers on the way, so an explanation cannot disagree with the plan. Its
-// lists cost the pods of the budget, which Plan does not visit.
+// Explanations: the verdict of Plan, with everything that it was computed from. Their lists cost the pods of the budget,
+// which Plan does not visit.
 //
 // An Explanation is data for tools and tests; the texts are for people and may change between versions.
 
@@ -37,8 +36,6 @@ const (
 	// BeingEvicted: it is in status.disruptedPods, and may be deleted any moment. The entry must still count
 	// (BR-25-04).
 	BeingEvicted Health = "BeingEvicted"
-	// Duplicate: the snapshot holds several pods of that name.
-	Duplicate Health = "Duplicate"
 )
 
 // healths are the text for people, and the code of a pod that does not count as healthy. A healthy pod causes no
@@ -51,7 +48,6 @@ var healths = map[Health]struct {
 	NotReady:     {"not ready", ReasonPodNotReady},
 	BeingDeleted: {"being deleted", ReasonPodBeingDeleted},
 	BeingEvicted: {"being evicted", ReasonPodBeingEvicted},
-	Duplicate:    {"more than one pod of this name", ReasonDuplicate},
 }
 
 // Explanation says why a budget allows the disruptions that it allows, or what is known about a pod.
@@ -153,7 +149,7 @@ func (e BudgetExplanation) Blocks() bool {
 // For an object that is not in the snapshot, Explain returns an error around [purekube.ErrNotFound] and no explanation.
 // Every other error is the error of Plan.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
 	problems := x.problems()
@@ -161,8 +157,8 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	switch name := key.NamespacedName(); key.Kind {
 	case budgetKind:
 		if st := x.states.Find(name); st != nil {
-			e, d := x.explainBudget(st, x.podsOf(st))
-			problems.Add(d.problems...)
+			e, v := x.explainBudget(st, x.podsOf(st))
+			problems.Add(v.problems...)
 			return e, problems.Err()
 		}
 		twice = x.budgets.Ambiguous(name)
@@ -206,7 +202,7 @@ func missing(key purekube.Key, ambiguous bool) *purekube.ObjectError {
 // that several budgets select; and the names that several pods have. Other pods have no plan: use Explain for them. The
 // error is the error of [Index.PlanAll]. ExplainAll costs about one pass over the pods.
 func (x *Index) ExplainAll() ([]Explanation, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return nil, err
 	}
 	var all []Explanation
@@ -222,42 +218,37 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 			all = append(all, x.explainPod(pod, covering))
 		}
 	}
-	reported := map[purekube.Key]bool{}
 	for st := range x.states.All() {
-		e, d := x.explainBudget(st, pods[st])
-		for _, problem := range d.problems {
-			reported[keyOfProblem(problem)] = true
-		}
+		e, _ := x.explainBudget(st, pods[st])
 		all = append(all, e)
 	}
 	for _, twice := range slices.Concat(x.budgets.Duplicates(), x.pods.Duplicates()) {
 		all = append(all, explainMissing(keyOfProblem(twice), true))
 	}
 	slices.SortFunc(all, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
-	return all, x.wholeSnapshot(reported)
+	return all, x.wholeSnapshot()
 }
 
-// explainPod explains a pod that these budgets select. It has two reasons: about the condition DisruptionTarget, as
-// planPod decides, and about the budgets.
+// explainPod explains a pod that these budgets select. It has two reasons: about the condition DisruptionTarget, and about
+// the budgets.
 func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation {
 	e := Explanation{Key: KeyOf(pod), Pod: &PodExplanation{}}
 	for _, st := range covering {
-		e.Pod.Budgets = append(e.Pod.Budgets, snapshot.KeyOf(st.budget))
+		e.Pod.Budgets = append(e.Pod.Budgets, snapshot.KeyOf(st))
 	}
-	condition := podstate.Condition(pod, corev1.DisruptionTarget)
-	// The first value is for a condition that is True and that hasDisruptionTarget excludes; the cases replace it.
-	target := Reason{Field: "status.conditions", Code: ReasonDisruptionTargetInUse,
-		Message: "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"}
-	switch {
-	case condition == nil || condition.Status != corev1.ConditionTrue:
-		target.Code, target.Message = ReasonNoDisruptionTarget, "the condition DisruptionTarget is not True"
-	case hasDisruptionTarget(pod):
-		over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout())
-		target.Code, target.Message = ReasonDisruptionTargetStale, "the pod was not deleted in time: the condition DisruptionTarget is set to False"
-		if over.After(x.time) {
-			target.Code, target.Message = ReasonDisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
-		}
+	result, why := x.decidePod(pod)
+	target := Reason{Code: why}
+	switch why {
+	case ReasonNoDisruptionTarget:
+		target.Message = "the condition DisruptionTarget is not True"
+	case ReasonDisruptionTargetInUse:
+		target.Message = "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"
+	case ReasonDisruptionTargetRecent:
+		target.Message = "the pod is about to be deleted: the condition DisruptionTarget stays until " + result.RecheckAt.UTC().Format(time.RFC3339)
+	default:
+		target.Message = "the pod was not deleted in time: the condition DisruptionTarget is set to False"
 	}
+	target.Field = "status.conditions"
 	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
 	if n := len(e.Pod.Budgets); n == 1 {
 		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
@@ -269,40 +260,27 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 }
 
 // explainBudget explains a budget. pods are the pods that it selects, without pods whose name several pods have. It
-// also returns the decision, whose problems are the error of the explanation.
-func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, decision) {
-	b := st.budget
+// also returns the verdict, whose problems are the error of the explanation.
+func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, verdict) {
+	b := st.PodDisruptionBudget
 	e := &BudgetExplanation{Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status)}
-	// healthOf classifies each pod for the list, and counted has the sums for the status. Both ask entryOf.
-	counted := x.count(st)
 	for _, pod := range pods {
-		h, until := healthOf(pod, b.Status.DisruptedPods, x.time, x.o)
+		h, until := x.healthOf(pod, b.Status.DisruptedPods)
 		e.Pods = append(e.Pods, PodHealth{Name: pod.Name, Node: pod.Spec.NodeName, Health: h, Until: until})
 		if metav1.GetControllerOfNoCopy(pod) == nil {
 			e.Unmanaged = append(e.Unmanaged, pod.Name)
 		}
 	}
-	for name := range counted.ambiguous {
-		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Duplicate})
-	}
-	// expect reports each owner reference. Several may lead to one Deployment, which at merges into one line.
+	// Several owner references may lead to one Deployment, which at merges into one line.
 	at := map[controller]int{}
-	counted.onController = func(r reference, a answer) { e.addController(r, a, at) }
-	d := counted.decide(x.workloads, x.time, x.o)
-	counted.onController = nil
-
+	v := x.decide(st, func(r reference, f finding) { e.addController(r, f, at) })
 	// With open lookups Computed stays zero and UpToDate is false: nothing is known about the status yet.
-	e.Needs = d.needs
-	e.UpToDate = d.budget == nil && len(d.needs) == 0
-	if d.failure != nil {
-		e.Failure = conditionText(d.failure)
+	e.Needs, e.UpToDate = v.result.Needs, v.budget == b
+	if v.failure != nil {
+		e.Failure = conditionText(v.failure)
 	}
-	switch {
-	case d.budget != nil:
-		e.Computed = countsOf(d.budget.Status)
-	// decide returns no budget if the written status is right, so the written numbers are the computed ones.
-	case len(d.needs) == 0:
-		e.Computed = e.Reported
+	if v.budget != nil {
+		e.Computed = countsOf(v.budget.Status)
 	}
 	// Everything is sorted: equal snapshots give equal explanations, whatever the order of maps and of the pass.
 	slices.SortFunc(e.Pods, func(a, b PodHealth) int { return cmp.Compare(a.Name, b.Name) })
@@ -313,18 +291,18 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
 	})
 	slices.Sort(e.Unmanaged)
-	e.Never, e.Shortfall = counted.outlook(d, e.Computed, x.workloads, x.o)
-	return Explanation{Key: KeyOf(b), Reasons: e.reasons(b), Budget: e}, d
+	e.Never, e.Shortfall = x.outlook(st, v)
+	return Explanation{Key: KeyOf(b), Reasons: e.reasons(b), Budget: e}, v
 }
 
 // healthOf returns how a pod counts for a budget with these entries, and until when its entry counts. The order of the
 // cases is the order of upstream's countHealthyPods: deletion, then the entry, then readiness.
-func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (Health, time.Time) {
-	e, _, until := entryOf(pod, disrupted, now, o)
+func (x *Index) healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time) (Health, time.Time) {
+	e, _, until := x.options.entryOf(pod, disrupted, x.now)
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return BeingDeleted, time.Time{}
-	case e == keptEntry && until.After(now):
+	case e == keptEntry && until.After(x.now):
 		return BeingEvicted, until
 	case podstate.Ready(pod):
 		return Healthy, time.Time{}
@@ -335,23 +313,23 @@ func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, 
 // addController adds what was found for an owner reference. at is the position in e.Controllers of each controller that
 // was already found. Without a found controller, the line has the kind and name of the reference, or of the object to
 // look up: for a ReplicaSet without its Deployment in the snapshot it is the Deployment.
-func (e *BudgetExplanation) addController(r reference, a answer, at map[controller]int) {
+func (e *BudgetExplanation) addController(r reference, f finding, at map[controller]int) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}
 	switch {
-	case a.found.kind != "":
-		cs.Kind, cs.Name, cs.Scale = a.found.kind, a.found.name, a.found.scale
-		if i, known := at[a.found]; known {
+	case f.found.kind != "":
+		cs.Kind, cs.Name, cs.Scale = f.found.kind, f.found.name, f.found.scale
+		if i, known := at[f.found]; known {
 			e.Controllers[i].Through = append(e.Controllers[i].Through, through)
 			return
 		}
-		at[a.found] = len(e.Controllers)
-	case a.problem != nil:
-		cs.Problem, cs.Code = conditionText(a.problem), ReasonScaleNotAvailable
-	case a.need != nil:
-		cs.Kind, cs.Name = a.need.Kind, a.need.Name
+		at[f.found] = len(e.Controllers)
+	case f.problem != nil:
+		cs.Problem, cs.Code = conditionText(f.problem), ReasonScaleNotAvailable
+	case f.need != nil:
+		cs.Kind, cs.Name = f.need.Kind, f.need.Name
 		cs.Problem, cs.Code = "its scale is not in the snapshot", ReasonScaleNotKnown
-		if a.need.Subresource == "" {
+		if f.need.Subresource == "" {
 			cs.Problem = "it is not in the snapshot"
 		}
 	default:

@@ -376,16 +376,6 @@ func TestIndexNamesTheFirstPodThatIsThere(t *testing.T) {
 	}
 }
 
-func TestIndexNamesTheFirstPodAmongThoseThatAreThereTwice(t *testing.T) {
-	y := by("x/v1", "Y", "y")
-	twice := []*corev1.Pod{pod("a", y, labelled(nil)), pod("b"), pod("d", y)} // the first is none of the budget's, and the second has no controller
-	s := web(budget(maxUnavailable("1")), 3, append(slices.Concat(twice, twice), pod("c", y), pod("e", y), pod("f"))...)
-	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {}}
-	x, _ := NewIndex(s, Options{}).Without(Snapshot{Pods: []*corev1.Pod{pod("c")}})
-	_, err := x.Plan(key("web"))
-	require.ErrorContains(t, err, `found no controllers for pod "d"`)
-}
-
 // The time concerns those keys only that wait for it.
 func TestIndexTimePasses(t *testing.T) {
 	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"web-a": ago(time.Minute)})), 2, pods(2, 2, byWeb)...)

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -63,16 +62,16 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 // the old pods and then follows like the others. Workloads and time come last: they only look for keys, in the finished
 // parts.
 func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekube.Key) {
-	copied := *x
-	e := &indexEdit{from: x, next: &copied}
-	if next = e.next; !by.Now.IsZero() {
-		next.time = by.Now
+	derived := *x
+	next = &derived
+	if !by.Now.IsZero() {
+		next.now = by.Now
 	}
-	var workloads workloadChanges
+	e := &indexEdit{from: x, next: next, states: x.states.Edit(), byLabel: x.byLabel.Edit(), references: x.references.Edit()}
 	budgets, budgetChanges := x.budgets.Changed(by.Budgets, keep)
 	pods, podChanges := x.pods.Changed(by.Pods, keep)
-	next.budgets, next.pods = budgets, pods
-	next.workloads, workloads = x.workloads.changed(by, keep)
+	workloads, workloadChanges := x.workloads.changed(by, keep)
+	next.budgets, next.pods, next.workloads = budgets, pods, workloads
 	for _, c := range budgetChanges {
 		e.budget(c)
 	}
@@ -81,8 +80,7 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	}
 	// addBudget reads the terms of e.from, so the terms of next are not needed before.
 	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
-	next.duplicates = changedDuplicates(x.duplicates, podChanges)
-	e.settle()
+	next.states, next.byLabel, next.references = e.states.Objects(), e.byLabel.Selectors(), e.references.Map()
 	// Follow removes names that no budget or several budgets have. These functions see only the single budget of a
 	// name, which has a state.
 	next.broken = persistent.Follow(x.broken, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, is bool) {
@@ -94,47 +92,36 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	next.targets = persistent.Follow(x.targets, podChanges, func(pod *corev1.Pod) (_ struct{}, is bool) {
 		return struct{}{}, hasDisruptionTarget(pod)
 	})
-	e.workloads(workloads)
-	// A pod without a name is in no change, since it has no name that could change.
-	if next.pods.MoreUnnamed(x.pods) {
-		e.podsUnnamed()
-	}
-	if !next.time.Equal(x.time) {
+	e.workloads(workloadChanges)
+	e.unusablePods(podChanges)
+	if !next.now.Equal(x.now) {
 		e.time()
 	}
 	// Removed selectors are still found, and added ones lie in a slower tree. A new pass now keeps questions at O(log
 	// n), and its cost is spread over the changes since the last pass.
 	if next.byLabel.Stale() {
-		next.arrangeByLabel()
+		var filed []*filedBudget
+		for st := range next.states.All() {
+			if f := st.filed; f != nil {
+				filed = append(filed, &filedBudget{Scope: f.Scope, Name: f.Name, Demands: f.Demands, Value: f.Value})
+			}
+		}
+		next.byLabel = persistent.NewSelectors(filed)
 	}
-	return next, sortedKeys(e.affected)
+	slices.SortFunc(e.affected, purekube.Key.Compare)
+	return next, slices.Compact(e.affected)
 }
 
 // indexEdit is an Index under construction. One goroutine uses it. from is complete; next has the parts that are
 // already finished, and the other parts of from.
 type indexEdit struct {
 	from, next *Index
-	// What follows is nil until the first change. compile remembers well-formed labels for all budgets of one change.
-	// affected may name a key several times.
+	// The parts that budgets and pods change.
 	states     *persistent.ObjectsEdit[budgetState, *budgetState]
 	byLabel    *persistent.SelectorsEdit[labels.Selector]
 	references *persistent.Edit[controllerName, *budgetsNaming]
-	compile    *compiler
-	affected   []purekube.Key
-}
-
-// settle ends the edits of the parts that the budgets and pods change. From then on next.states is complete, and
-// neither state nor put may be called.
-func (e *indexEdit) settle() {
-	if e.states != nil {
-		e.next.states = e.states.Objects()
-	}
-	if e.byLabel != nil {
-		e.next.byLabel = e.byLabel.Selectors()
-	}
-	if e.references != nil {
-		e.next.references = e.references.Map()
-	}
+	// affected may name a key several times.
+	affected []purekube.Key
 }
 
 // workloads names the budgets that the changed workloads and answers concern. It first brings next.replicaSets up to
@@ -189,9 +176,8 @@ type scaled struct {
 	owner    metav1.OwnerReference
 }
 
-// scaledOf reads absent replicas as 1, as foundAnswer does (D-12).
 func scaledOf(o metav1.Object, replicas *int32) scaled {
-	x := scaled{uid: o.GetUID(), replicas: ptr.Deref(replicas, 1)}
+	x := scaled{uid: o.GetUID(), replicas: replicasOf(replicas)}
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 		x.owner = referenceKey(owner)
 	}
@@ -253,37 +239,29 @@ func (e *indexEdit) affectBudgetsNaming(from controllerName, such func(controlle
 			continue
 		}
 		for name := range budgets.All() {
-			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: c.namespace, Name: name}))
-		}
-	}
-	// Pods whose name another pod has are in no references, and yet their controllers count; see podCount.addAmbiguous.
-	// The loop is empty for a live cluster.
-	for _, versions := range e.next.pods.AmbiguousNames() {
-		for _, pod := range versions {
-			ref := metav1.GetControllerOfNoCopy(pod)
-			if ref != nil && such(nameOf(pod.Namespace, *ref)) && slices.Contains(groups, groupOf(ref.APIVersion)) {
-				e.affectScaled(e.next.coveredBy(pod)...)
+			// A budget with a number as minAvailable reads no workload.
+			if st := e.next.states.Find(types.NamespacedName{Namespace: c.namespace, Name: name}); st != nil && scaleDecides(&st.Spec) {
+				e.affect(KeyOf(st.PodDisruptionBudget))
 			}
 		}
 	}
 }
 
-// affectScaled affects the budgets that depend on scales. A budget with a number as minAvailable reads no workload.
-func (e *indexEdit) affectScaled(states ...*budgetState) {
-	for _, st := range states {
-		if scaleDecides(&st.budget.Spec) {
-			e.affect(KeyOf(st.budget))
-		}
+// unusablePods affects the budgets whose status now says in other words which pod is unusable, and all budgets of a
+// namespace in which a name became, or was, the name of several pods. A pod without a name is in no change, since it has
+// no name that could change.
+func (e *indexEdit) unusablePods(changes []persistent.Change[*corev1.Pod]) {
+	ambiguous := map[string]bool{}
+	for _, c := range changes {
+		ambiguous[c.Name.Namespace] = ambiguous[c.Name.Namespace] || c.Ambiguous()
 	}
-}
-
-// podsUnnamed affects the budgets whose status now says, for the first time or in other words, that there are nil pods
-// or pods without a name. The words change when a nil pod joins a pod without a name.
-func (e *indexEdit) podsUnnamed() {
+	if !e.next.pods.MoreUnnamed(e.from.pods) && !slices.Contains(slices.Collect(maps.Values(ambiguous)), true) {
+		return
+	}
 	for st := range e.next.states.All() {
-		before, after := e.from.pods.Unnamed(st.budget.Namespace), e.next.pods.Unnamed(st.budget.Namespace)
-		if after != nil && (before == nil || before.Error() != after.Error()) && e.next.o.needsAllNames(&st.budget.Spec) {
-			e.affect(KeyOf(st.budget))
+		before, after := e.from.unusablePod(st.Namespace), e.next.unusablePod(st.Namespace)
+		if ambiguous[st.Namespace] || scaleDecides(&st.Spec) && after != nil && (before == nil || before.Error() != after.Error()) {
+			e.affect(KeyOf(st.PodDisruptionBudget))
 		}
 	}
 }
@@ -291,32 +269,10 @@ func (e *indexEdit) podsUnnamed() {
 // affect notes that the plans of these keys may differ. changed sorts the keys and removes repetitions.
 func (e *indexEdit) affect(keys ...purekube.Key) { e.affected = append(e.affected, keys...) }
 
-// state returns the state of the only budget with the name, after the changes so far, or nil.
-func (e *indexEdit) state(name types.NamespacedName) *budgetState {
-	if e.states != nil {
-		return e.states.Find(name)
-	}
-	return e.from.states.Find(name)
-}
-
-// put replaces the state of the budget's name. States are never written to, since e.from has the same pointers.
-func (e *indexEdit) put(st *budgetState) { begun(&e.states, e.from.states.Edit).Put(st) }
-
-// begun starts an edit at the first change: most events change few parts of an Index.
-func begun[E any](edit **E, begin func() *E) *E {
-	if *edit == nil {
-		*edit = begin()
-	}
-	return *edit
-}
-
 // coveredBy returns the budgets that select a pod, after the changes so far. Up to 8 candidates need no allocation.
 func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
 	var scratch [8]*filedBudget
-	if e.byLabel != nil {
-		return coveredBy(e.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), e.state, pod)
-	}
-	return coveredBy(e.from.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), e.state, pod)
+	return coveredBy(e.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), e.states.Find, pod)
 }
 
 // budget applies a change of the budgets with one name. The pods are still the pods before the change. With
@@ -326,31 +282,26 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 	e.affect(budgetKey(c.Name))
 	before, after := c.Only()
 	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec.Selector, after.Spec.Selector) {
-		st := e.state(c.Name)
 		// The same selector selects the same pods, so the counts stay. This is the usual change of a budget: each write
 		// of its status is one. An object from a cache and one from a manifest may differ in nil and empty maps, hence
 		// Semantic.
-		next := *st
-		next.Object, next.budget = after, after
-		if st.broken != nil {
-			// The error names the budget, so it is made again for the new object.
-			_, next.broken = begun(&e.compile, newCompiler).matcher(after)
-		}
-		e.put(&next)
+		next := *e.states.Find(c.Name)
+		next.PodDisruptionBudget = after
+		e.states.Put(&next)
 		return
 	}
 	var pods []*corev1.Pod
 	if before != nil {
-		st := e.state(c.Name)
-		if e.next.o.matchUpstream() {
+		st := e.states.Find(c.Name)
+		if e.next.options.repeatsEvents() {
 			pods = e.from.podsOf(st)
 		}
-		e.removeBudget(c.Name, st)
+		e.removeBudget(st)
 	}
 	if after != nil {
 		pods = append(pods, e.addBudget(after)...)
 	}
-	if e.next.o.matchUpstream() {
+	if e.next.options.repeatsEvents() {
 		for _, pod := range pods {
 			if len(e.coveredBy(pod)) > 0 {
 				e.affect(KeyOf(pod))
@@ -360,34 +311,32 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 }
 
 // removeBudget removes a budget, with its references and its place among the selectors. The pods stay.
-func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
-	for _, r := range st.refs.list() {
-		e.refer(st.budget, r.ref, -1)
+func (e *indexEdit) removeBudget(st *budgetState) {
+	for ref := range st.refs.namings.All() {
+		refer(e.references, st.PodDisruptionBudget, ref, -1)
 	}
 	if st.filed != nil {
-		begun(&e.byLabel, e.from.byLabel.Edit).Delete(st.filed)
+		e.byLabel.Delete(st.filed)
 	}
-	begun(&e.states, e.from.states.Edit).Delete(name)
+	e.states.Delete(snapshot.KeyOf(st))
 }
 
 // addBudget adds a budget and counts its pods. It returns the pods that the budget selects before the change of pods.
 // It costs the pods with the rarest label that the selector requires.
 func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
-	m, broken := begun(&e.compile, newCompiler).matcher(b)
-	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file()}
-	pods := e.from.podsOf(st)
-	var sum podSummer
+	st := newBudgetState(b)
+	pods, counter := e.from.podsOf(st), newPodCounter()
 	for _, pod := range pods {
-		sum.add(pod)
+		counter.add(pod)
 	}
-	st.podSums, st.refs = sum.podSums, newReferences(sum.refs.list)
-	for _, r := range sum.refs.list {
-		e.refer(b, r.ref, 1)
+	st.podSums, st.refs = counter.podSums, counter.references()
+	for ref := range st.refs.namings.All() {
+		refer(e.references, b, ref, 1)
 	}
 	if st.filed != nil {
-		begun(&e.byLabel, e.from.byLabel.Edit).Put(st.filed)
+		e.byLabel.Put(st.filed)
 	}
-	e.put(st)
+	e.states.Put(st)
 	return pods
 }
 
@@ -401,15 +350,21 @@ func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
 	before, after := c.Only()
 	alike := before != nil && after != nil && countsAlike(before, after)
-	for _, pod := range slices.Concat(c.Before, c.After) {
+	if c.Ambiguous() {
+		e.affect(podKey(c.Name))
+	}
+	for _, pod := range []*corev1.Pod{before, after} {
+		if pod == nil {
+			continue
+		}
 		covering := e.coveredBy(pod)
-		if c.Ambiguous() || hasDisruptionTarget(pod) || e.next.o.matchUpstream() && len(covering) > 1 {
+		if hasDisruptionTarget(pod) || e.next.options.repeatsEvents() && len(covering) > 1 {
 			e.affect(KeyOf(pod))
 		}
 		for _, st := range covering {
 			// The event about an entry of status.disruptedPods names the version of the pod.
-			if _, listed := st.budget.Status.DisruptedPods[pod.Name]; listed || !alike || e.next.o.matchUpstream() {
-				e.affect(KeyOf(st.budget))
+			if _, listed := st.Status.DisruptedPods[pod.Name]; listed || !alike || e.next.options.affectsAll() {
+				e.affect(KeyOf(st.PodDisruptionBudget))
 			}
 		}
 	}
@@ -460,12 +415,12 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	if before != nil {
 		var own podSums
 		own, old = contribution(before)
-		next.podSums = next.minus(own)
+		next.podSums = next.plus(own, -1)
 	}
 	if after != nil {
 		var own podSums
 		own, ref = contribution(after)
-		next.podSums = next.plus(own)
+		next.podSums = next.plus(own, 1)
 	}
 	// A pod that becomes ready keeps its controller. Without this condition its reference would be removed and added
 	// again, and the name of the reference's first pod could be lost.
@@ -473,61 +428,43 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 		if old != nil {
 			var last bool
 			if next.refs, last = next.refs.without(referenceKey(old), before.Name); last {
-				e.refer(st.budget, *old, -1)
+				refer(e.references, st.PodDisruptionBudget, *old, -1)
 			}
 		}
 		if ref != nil {
 			var first bool
 			if next.refs, first = next.refs.with(referenceKey(ref), after.Name); first {
-				e.refer(st.budget, *ref, 1)
+				refer(e.references, st.PodDisruptionBudget, *ref, 1)
 			}
 		}
 	}
-	e.put(&next)
-}
-
-// refer counts a reference of the budget more or fewer.
-func (e *indexEdit) refer(b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference, by int32) {
-	refer(begun(&e.references, e.from.references.Edit), b, ref, by)
+	e.states.Put(&next)
 }
 
 // time affects the keys for which the time between both indexes makes a difference. Now may also go back: a test or a
 // simulation may ask about an earlier time, so the range is sorted and both of its ends belong to it. The ends matter,
 // because an entry expires at exactly two minutes by default and just after that with MatchUpstream (D-19).
 func (e *indexEdit) time() {
-	first, last := e.from.time, e.next.time
+	first, last := e.from.now, e.next.now
 	if last.Before(first) {
 		first, last = last, first
 	}
 	passed := func(t time.Time) bool { return !t.Before(first) && !t.After(last) }
 	for key := range e.next.entries.All() {
 		st := e.next.states.Find(key)
-		for name, at := range st.budget.Status.DisruptedPods {
+		for name, at := range st.Status.DisruptedPods {
 			pod := e.next.pods.Find(types.NamespacedName{Namespace: key.Namespace, Name: name})
 			// Two moments change how an entry counts: when it expires, and when a creation time is no longer in the
 			// future (D-24).
-			if passed(at.Add(e.next.o.deletionTimeout())) || pod != nil && passed(pod.CreationTimestamp.Time) {
+			if passed(at.Add(e.next.options.deletionTimeout())) || pod != nil && passed(pod.CreationTimestamp.Time) {
 				e.affect(budgetKey(key))
 				break
 			}
 		}
 	}
 	for key := range e.next.targets.All() {
-		c := podstate.Condition(e.next.pods.Find(key), corev1.DisruptionTarget)
-		if passed(c.LastTransitionTime.Add(e.next.o.staleDisruptionTimeout())) {
-			e.affect(PodKey(key.Namespace, key.Name))
+		if passed(e.next.options.targetStaleAt(e.next.pods.Find(key))) {
+			e.affect(podKey(key))
 		}
 	}
-}
-
-// arrangeByLabel rebuilds byLabel from the budgets that exist now. It copies the states, because fileAll writes to them
-// and the Index before shares them. It is called only while x is being made.
-func (x *Index) arrangeByLabel() {
-	var states []*budgetState
-	for st := range x.states.All() {
-		next := *st
-		states = append(states, &next)
-	}
-	x.byLabel = fileAll(states)
-	x.states = persistent.NewObjects(budgetKind, states)
 }

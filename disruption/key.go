@@ -1,8 +1,6 @@
 package disruption
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,8 +36,4 @@ func KeyOf[T *policyv1.PodDisruptionBudget | *corev1.Pod](object T) purekube.Key
 
 func budgetKey(n types.NamespacedName) purekube.Key { return BudgetKey(n.Namespace, n.Name) }
 
-// sortedKeys sorts the keys and names each once.
-func sortedKeys(keys []purekube.Key) []purekube.Key {
-	slices.SortFunc(keys, purekube.Key.Compare)
-	return slices.Compact(keys)
-}
+func podKey(n types.NamespacedName) purekube.Key { return PodKey(n.Namespace, n.Name) }

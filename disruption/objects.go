@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/persistent"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // The methods in this file return what an Index has. The objects are your own and not copies: do not write to them.
@@ -18,10 +19,10 @@ import (
 // Package drain simulates evictions with these methods, CheckEviction, With and Without.
 
 // Options returns the options of the Index.
-func (x *Index) Options() Options { return x.o }
+func (x *Index) Options() Options { return x.options }
 
 // Now returns the time of the snapshot.
-func (x *Index) Now() time.Time { return x.time }
+func (x *Index) Now() time.Time { return x.now }
 
 // Pod returns the pod of that name. It returns nil if there is no such pod, or more than one.
 func (x *Index) Pod(name types.NamespacedName) *corev1.Pod { return x.pods.Find(name) }
@@ -38,9 +39,7 @@ func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.
 	if node == "" {
 		return nil, nil
 	}
-	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }
-	duplicates = slices.Collect(duplicatesOf(x.duplicates, holder{about: nodeTerm, name: node}))
-	return sorted(x.terms.matching(on, x.terms.Term(nodeTerm, node))), duplicates
+	return x.podsAndDuplicates(x.terms.Term(nodeTerm, node), func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
 }
 
 // PodsOfController returns the pods of the namespace whose owner reference has the apiVersion, kind, name and UID of
@@ -51,15 +50,24 @@ func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (
 	if ref == nil {
 		return nil, nil
 	}
-	of := func(pod *corev1.Pod) bool {
+	return x.podsAndDuplicates(x.terms.Term(controllerTerm, namespace, ref.Name), func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref)
-	}
-	for name := range duplicatesOf(x.duplicates, holder{controllerTerm, namespace, ref.Name}) {
-		if slices.ContainsFunc(x.pods.Versions(name), of) {
+	})
+}
+
+// podsAndDuplicates returns the pods with the term that match, and the names that several pods have one of which does.
+func (x *Index) podsAndDuplicates(term uint64, match func(*corev1.Pod) bool) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
+	for pod := range x.terms.Versions(term) {
+		switch name := snapshot.KeyOf(pod); {
+		case !match(pod):
+		case x.pods.Ambiguous(name):
 			duplicates = append(duplicates, name)
+		default:
+			pods = append(pods, pod)
 		}
 	}
-	return sorted(x.terms.matching(of, x.terms.Term(controllerTerm, namespace, ref.Name))), duplicates
+	slices.SortFunc(duplicates, persistent.CompareNames)
+	return sorted(pods), slices.Compact(duplicates)
 }
 
 // SelectedPodsBeingDeleted returns the pods that the budget selects and that have a deletion timestamp, sorted by name.
@@ -71,7 +79,7 @@ func (x *Index) SelectedPodsBeingDeleted(budget types.NamespacedName) []*corev1.
 	if st == nil {
 		return nil
 	}
-	return sorted(x.terms.selectedBeingDeleted(st.matcher))
+	return sorted(x.terms.selectedBeingDeleted(st))
 }
 
 // WorkloadsIn returns the ReplicationControllers, ReplicaSets, Deployments and StatefulSets of the namespace, sorted by

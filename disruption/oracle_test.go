@@ -21,8 +21,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// verdict is what the oracle says about one budget.
-type verdict struct {
+// answerOf is what the oracle says about one budget.
+type answerOf struct {
 	numbers   Counts
 	disrupted []string
 	recheck   time.Time
@@ -32,10 +32,10 @@ type verdict struct {
 
 // oracle works the rules off one after the other, for one budget, by going through everything each
 // time. It knows no index, and snapshots without nil pointers and duplicates only.
-func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
+func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) answerOf {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
-		return verdict{failure: err.Error()}
+		return answerOf{failure: err.Error()}
 	}
 	var covered []*corev1.Pod
 	for _, p := range s.Pods {
@@ -45,7 +45,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 	}
 	slices.SortFunc(covered, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 
-	var v verdict
+	var v answerOf
 	expected := int64(len(covered))
 	percentage := b.Spec.MinAvailable != nil && b.Spec.MinAvailable.StrVal != ""
 	if b.Spec.MaxUnavailable != nil || percentage {
@@ -54,9 +54,9 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 		switch {
 		case failure != "" && zero && !o.matchUpstream(): // D-13
 		case failure != "":
-			return verdict{failure: failure}
+			return answerOf{failure: failure}
 		case needs > 0:
-			return verdict{needs: needs}
+			return answerOf{needs: needs}
 		default:
 			expected = sum
 		}
@@ -81,7 +81,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 	if m := b.Spec.MaxUnavailable; m != nil {
 		n, ok := amount(m.StrVal, m.StrVal == "", m.IntVal, o.MaxUnavailableRounding == RoundUp)
 		if !ok {
-			return verdict{failure: "invalid value for IntOrString"}
+			return answerOf{failure: "invalid value for IntOrString"}
 		}
 		if desired = expected - n; o.matchUpstream() {
 			desired = int64(int32(desired))
@@ -90,7 +90,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 	} else if m := b.Spec.MinAvailable; m != nil {
 		n, ok := amount(m.StrVal, m.StrVal == "", m.IntVal, true)
 		if !ok {
-			return verdict{failure: "invalid value for IntOrString"}
+			return answerOf{failure: "invalid value for IntOrString"}
 		}
 		desired = n
 	}

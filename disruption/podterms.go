@@ -59,26 +59,25 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 // selected returns the pods that a budget selects. It finds them by the rarest label that the selector requires: of
 // {app: web, managed-by: helm}, the second may be on every pod of the namespace. A selector that requires no label,
 // such as NotIn, costs the pods of the namespace.
-func (t podTerms) selected(m matcher) []*corev1.Pod {
-	return t.selectedAmong(m, namespaceTerm, m.selects)
+func (t podTerms) selected(st *budgetState) []*corev1.Pod {
+	return t.selectedAmong(st, namespaceTerm, st.selects)
 }
 
 // selectedBeingDeleted returns the selected pods that are being deleted.
-func (t podTerms) selectedBeingDeleted(m matcher) []*corev1.Pod {
-	return t.selectedAmong(m, deletingTerm, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil && m.selects(pod) })
+func (t podTerms) selectedBeingDeleted(st *budgetState) []*corev1.Pod {
+	return t.selectedAmong(st, deletingTerm, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil && st.selects(pod) })
 }
 
 // selectedAmong returns the selected pods that match. All of them have the term, which is about the namespace.
-func (t podTerms) selectedAmong(m matcher, term uint64, match func(*corev1.Pod) bool) []*corev1.Pod {
-	if m.selector == nil || m.budget.Spec.Selector == nil {
+func (t podTerms) selectedAmong(st *budgetState, term uint64, match func(*corev1.Pod) bool) []*corev1.Pod {
+	if st.filed == nil {
 		return nil
 	}
-	namespace := m.budget.Namespace
-	ways := [][]uint64{{t.Term(term, namespace)}}
-	for _, d := range demandsOf(m.budget) {
+	ways := [][]uint64{{t.Term(term, st.Namespace)}}
+	for _, d := range st.filed.Demands {
 		var way []uint64
 		for _, v := range d.Values {
-			way = append(way, t.Term(labelTerm, namespace, d.Key, v))
+			way = append(way, t.Term(labelTerm, st.Namespace, d.Key, v))
 		}
 		if len(way) > 0 {
 			ways = append(ways, way)

@@ -211,7 +211,7 @@ func keysOf(s Snapshot) []purekube.Key {
 			keys = append(keys, KeyOf(p))
 		}
 	}
-	return sortedKeys(keys)
+	return uniqueKeys(keys)
 }
 
 // Answer the needs and carry out the actions: the next plan has none.
@@ -432,4 +432,10 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 	if manySnapshots() && evictions < 10 {
 		t.Errorf("only %d evictions within budget", evictions)
 	}
+}
+
+// uniqueKeys sorts the keys and names each once.
+func uniqueKeys(keys []purekube.Key) []purekube.Key {
+	slices.SortFunc(keys, purekube.Key.Compare)
+	return slices.Compact(keys)
 }

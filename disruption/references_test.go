@@ -13,11 +13,10 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// The sum of what many controllers want is remembered from plan to plan. A name that several pods have is counted beside
-// it, with its controllers.
-func TestSumOfManyControllersLacksAmbiguousPods(t *testing.T) {
+// A name that several pods have may be the only pod of a controller, so no sum of scales is right.
+func TestNoSumWithAmbiguousPods(t *testing.T) {
 	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("50%"))}}
-	for i := range fewReferences + 2 {
+	for i := range 10 {
 		name := fmt.Sprint("rs-", i)
 		s.ReplicaSets = append(s.ReplicaSets, replicaSet(name, "", ptr.To(int32(1))))
 		s.Pods = append(s.Pods, pod("pod-"+name, by("apps/v1", "ReplicaSet", name)))
@@ -27,10 +26,17 @@ func TestSumOfManyControllersLacksAmbiguousPods(t *testing.T) {
 	x := NewIndex(s, Options{})
 	r, err := x.Plan(key("web"))
 	require.NoError(t, err)
-	require.EqualValues(t, fewReferences+2, written(t, r).ExpectedPods)
+	require.EqualValues(t, 10, written(t, r).ExpectedPods)
 	with, _ := x.With(Snapshot{Pods: twins})
-	r, _ = with.Plan(key("web"))
-	require.EqualValues(t, fewReferences+2+5, written(t, r).ExpectedPods)
+	r, err = with.Plan(key("web"))
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Zero(t, written(t, r).DisruptionsAllowed)
+	require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
+	without, affected := with.Without(Snapshot{Pods: twins[:1]})
+	require.Contains(t, affected, key("web"))
+	r, err = without.Plan(key("web"))
+	require.NoError(t, err)
+	require.EqualValues(t, 10, written(t, r).ExpectedPods)
 }
 
 // The controllers of a budget's pods are added up once, and again after a change of any workload or answer. A change of
@@ -62,14 +68,14 @@ func TestPlanAddsUpControllersOnce(t *testing.T) {
 	fewPod, fewWorkload := made(200)
 	manyPod, manyWorkload := made(4000)
 	require.Less(t, manyPod-fewPod, 60.0, "the changed paths of a few trees")
-	require.Greater(t, manyWorkload-fewWorkload, 3800.0, "at least one for each controller")
+	require.GreaterOrEqual(t, manyWorkload-fewWorkload, 3800.0, "at least one for each controller")
 }
 
 // Two references with one UID, of which one leads to a Deployment: kube-controller-manager counts whichever pod comes
 // first, and the sum of many controllers does so too, built at once or a pod at a time (D-39).
 func TestSumOfManyControllersWithOneUID(t *testing.T) {
 	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("50%"))}}
-	for i := range fewReferences + 2 {
+	for i := range 10 {
 		name := fmt.Sprint("db-", i)
 		s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(1))))
 		s.Pods = append(s.Pods, pod("m-"+name, by("apps/v1", "StatefulSet", name)))
@@ -77,7 +83,7 @@ func TestSumOfManyControllersWithOneUID(t *testing.T) {
 	twin := replicaSet("twin", "web", ptr.To(int32(5)))
 	twin.UID = s.StatefulSets[0].UID
 	s.ReplicaSets, s.Deployments = []*appsv1.ReplicaSet{twin}, []*appsv1.Deployment{deployment("web", ptr.To(int32(5)))}
-	for first, want := range map[string]int32{"a": fewReferences + 2 + 5, "z": fewReferences + 2} {
+	for first, want := range map[string]int32{"a": 15, "z": 10} {
 		added := pod(first, by("apps/v1", "ReplicaSet", "twin"))
 		added.OwnerReferences[1].UID = twin.UID
 		x := NewIndex(s, Options{MatchUpstream: purekube.V1_36})

@@ -6,8 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -56,45 +54,21 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 	if err != nil {
 		return Workload{}
 	}
-	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
-	switch {
-	case ref.Kind == replicationControllerKind && gv.Group == "":
-		if rc := w.replicationControllers.Find(key); rc != nil && rc.UID == ref.UID {
-			return wantedBy(rc, rc.Spec.Replicas)
-		}
+	o, replicas, f, known := w.object(gv.Group, namespace, ref)
+	if !known {
+		f = w.scaleOf(gv.Group, namespace, ref)
+	}
+	if o == nil {
+		return Workload{Recreates: f.found.kind != "", MayRecreate: f.problem != nil, Replicas: f.found.scale, Need: f.need}
+	}
+	// A controller that is being deleted creates no pods.
+	found := Workload{Recreates: o.GetDeletionTimestamp() == nil, Replicas: replicasOf(replicas)}
 	// The object has what a Scale lacks: the order in which pods are created, and the first ordinal.
-	case ref.Kind == statefulSetKind && gv.Group == "apps":
-		if ss := w.statefulSets.Find(key); ss != nil && ss.UID == ref.UID {
-			found := wantedBy(ss, ss.Spec.Replicas)
-			found.Parallel = ss.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
-			if ss.Spec.Ordinals != nil {
-				found.FirstOrdinal = ss.Spec.Ordinals.Start
-			}
-			return found
-		}
-	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
-		rs := w.replicaSets.Find(key)
-		if (rs == nil || rs.UID != ref.UID) && !w.o.matchUpstream() {
-			// The object is asked for, as where its Deployment matters (D-22).
-			need := purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}
-			answered, asked := w.find(lookupOf(need))
-			if !asked {
-				return Workload{Need: needed(need).need}
-			}
-			// With an error there is no object.
-			if rs, err = objectOf[appsv1.ReplicaSet](answered); rs == nil || rs.UID != ref.UID {
-				return Workload{MayRecreate: err != nil}
-			}
-		}
-		if rs != nil && rs.UID == ref.UID {
-			return wantedBy(rs, rs.Spec.Replicas)
+	if ss, is := o.(*appsv1.StatefulSet); is {
+		found.Parallel = ss.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
+		if ss.Spec.Ordinals != nil {
+			found.FirstOrdinal = ss.Spec.Ordinals.Start
 		}
 	}
-	a := w.scaleOf(gv.Group, namespace, ref)
-	return Workload{Recreates: a.found.kind != "", MayRecreate: a.problem != nil, Replicas: a.found.scale, Need: a.need}
-}
-
-// wantedBy describes a controller whose object is known. A controller that is being deleted creates no pods.
-func wantedBy(o metav1.Object, replicas *int32) Workload {
-	return Workload{Recreates: o.GetDeletionTimestamp() == nil, Replicas: ptr.Deref(replicas, 1)}
+	return found
 }

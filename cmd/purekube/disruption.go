@@ -154,7 +154,7 @@ func explainBudget(e disruption.Explanation) []string {
 func healthText(h disruption.Health) string {
 	return map[disruption.Health]string{
 		disruption.Healthy: "healthy", disruption.NotReady: "not ready", disruption.BeingDeleted: "being deleted",
-		disruption.BeingEvicted: "being evicted", disruption.Duplicate: "more than one pod of this name",
+		disruption.BeingEvicted: "being evicted",
 	}[h]
 }
 

@@ -153,7 +153,7 @@ func podsByNode(e *disruption.BudgetExplanation) []budgetNode {
 			pod.Class = "ok"
 		case disruption.BeingEvicted:
 			pod.Health += ", expected to be gone by " + p.Until.UTC().Format(time.RFC3339)
-		case disruption.NoHealth, disruption.NotReady, disruption.BeingDeleted, disruption.Duplicate:
+		case disruption.NoHealth, disruption.NotReady, disruption.BeingDeleted:
 		}
 		if unmanaged[p.Name] {
 			pod.Health += ", no controller wants it"
