@@ -100,12 +100,10 @@ func TestIndexWorkloadEvents(t *testing.T) {
 	require.Equal(t, want, affectedBy(s, ofReplicationController(nil), ofReplicationController(replicationController("rc", three)), Options{}))
 	require.Equal(t, want, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "Deployment", ns, "web"): scaleOf("x", 9)}}, Options{}), "D-22: of the Deployment that a ReplicaSet names")
 	require.Equal(t, want, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "StatefulSet", ns, "db"): scaleOf("x", 9)}}, Options{}))
-	require.Empty(t, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "StatefulSet", ns, "db"): scaleOf("x", 9)}}, Options{}), "of another group")
 	require.Empty(t, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{{}: scaleOf("x", 9)}}, Options{}))
 	s.Pods = append(s.Pods, pod("owner-without-a-name", by("x/v1", "Y", "")))
 	require.Equal(t, []purekube.Key{key("web")}, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, ""): scaleOf("x", 9)}}, Options{}), "a Need asks for it, so its answer counts")
 	s.Pods = append(s.Pods, pod("d", by("a/b/c", "ReplicationController", "other")))
-	require.Empty(t, affectedBy(s, ofReplicationController(nil), ofReplicationController(replicationController("other", three)), Options{}), "an apiVersion that does not parse is of no group")
 	rs := replicaSet("web-rs", "new", three)
 	s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "web-rs"): {Object: rs}}
 	require.Equal(t, want, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "of a ReplicaSet that was looked up")

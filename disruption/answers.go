@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -72,17 +71,9 @@ func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
 	return answer, true
 }
 
-// answerChange is what became of the answer to a lookup of any version. counts is false if the answer was replaced by
-// an equal one: the budgets that read it keep their plans.
-type answerChange struct {
-	lookup
-	before, after purekube.Answer
-	counts        bool
-}
-
-// changed returns the answers with these added, or without the answers to the same needs. It also returns the changed
-// answers, sorted, each lookup once, and the kinds about which the answers now say something else.
-func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []answerChange, kinds []schema.GroupKind) {
+// changed returns the answers with these added, or without the answers to the same needs. It also returns the lookups
+// whose answer now says something else, and the kinds about which the answers do.
+func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []lookup, kinds []schema.GroupKind) {
 	if len(by) == 0 {
 		return w, nil, nil
 	}
@@ -109,7 +100,9 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 		// nothing while an answer for v1 comes first.
 		before, had := w.find(l)
 		after, has := next.find(l)
-		changes = append(changes, answerChange{l, before, after, had != has || !sameAnswer(before, after)})
+		if had != has || !sameAnswer(before, after) {
+			changes = append(changes, l)
+		}
 		// Each kind once: thousands of answers can say it of one kind, and each look at it is at all of its objects.
 		if kind := l.groupKind(); len(kinds) == 0 || kinds[len(kinds)-1] != kind {
 			kinds = append(kinds, kind)
@@ -144,16 +137,6 @@ func objectOf[T any](a purekube.Answer) (*T, error) {
 	default:
 		return object, nil
 	}
-}
-
-// replicaSetOf is the ReplicaSet that a lookup brought, under the name that it was looked up by: pods name it by that
-// name, even if the answer has an object of another name. It has only what placeOfReplicaSet reads.
-func replicaSetOf(l lookup, a purekube.Answer) []*appsv1.ReplicaSet {
-	rs, _ := objectOf[appsv1.ReplicaSet](a) // nil with an error
-	if rs == nil || l.kind != replicaSetKind {
-		return nil
-	}
-	return []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name, OwnerReferences: rs.OwnerReferences}}}
 }
 
 // noScaleText ends upstream's error for a kind without the subresource scale. The resource comes before it.

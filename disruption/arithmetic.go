@@ -28,13 +28,6 @@ func DesiredHealthy(spec policyv1.PodDisruptionBudgetSpec, expected int32, r Rou
 	return desired, nil
 }
 
-// DisruptionsAllowed is how many healthy pods may be lost (BR-25-03): currentHealthy −
-// desiredHealthy, at least 0; and 0 when no pods are expected, since the first pods may be
-// there before the status is computed again (upstream: updatePdbStatus).
-func DisruptionsAllowed(currentHealthy, desiredHealthy, expected int32) int32 {
-	return Options{}.disruptionsAllowed(currentHealthy, desiredHealthy, expected)
-}
-
 // AllowedAtFullHealth returns how many disruptions a budget with this spec allows when the workloads that it selects
 // have all their replicas, and all are healthy. 0 means that the budget never allows the eviction of a healthy pod: a
 // node with such a pod cannot be drained. It needs no pods: use it to lint manifests, or in an admission webhook.
@@ -46,5 +39,5 @@ func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, 
 	if err != nil || spec.MaxUnavailable == nil && spec.MinAvailable == nil {
 		return 0, err
 	}
-	return DisruptionsAllowed(replicas, desired, replicas), nil
+	return Options{}.disruptionsAllowed(replicas, desired, replicas), nil
 }

@@ -118,7 +118,7 @@ func TestBR2503_DisruptionsAllowed(t *testing.T) {
 		{name: "beyond int32", reason: "stays at the largest figure", current: math.MaxInt32, desired: -5, expected: 1, want: math.MaxInt32},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, DisruptionsAllowed(tc.current, tc.desired, tc.expected), tc.reason)
+			require.Equal(t, tc.want, Options{}.disruptionsAllowed(tc.current, tc.desired, tc.expected), tc.reason)
 		})
 	}
 }
@@ -132,7 +132,7 @@ func TestBR2503_Exhaustive(t *testing.T) {
 				if expected > 0 && current > desired {
 					want = current - desired
 				}
-				require.Equal(t, want, DisruptionsAllowed(current, desired, expected))
+				require.Equal(t, want, Options{}.disruptionsAllowed(current, desired, expected))
 			}
 		}
 	}

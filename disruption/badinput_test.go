@@ -196,7 +196,7 @@ func TestBadInput(t *testing.T) {
 	t.Run("a pod twice, and a number as minAvailable", func(t *testing.T) {
 		s := web(budget(minAvailable("1")), 2, pod("a"), pod("a", labelled(nil)), pod("b"), pod("b"), pod("c"))
 		r, err := Plan(s, key("web"), Options{})
-		require.NoError(t, err, "no scale counts")
+		require.EqualError(t, err, "Pod shop/a: several objects in the snapshot have this name")
 		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "none of them is counted on")
 	})
 	t.Run("a pod twice and maxUnavailable 0", func(t *testing.T) {

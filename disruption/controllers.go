@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -37,19 +36,29 @@ type workloads struct {
 	replicaSets            *persistent.Objects[appsv1.ReplicaSet, *appsv1.ReplicaSet]
 	deployments            *persistent.Objects[appsv1.Deployment, *appsv1.Deployment]
 	statefulSets           *persistent.Objects[appsv1.StatefulSet, *appsv1.StatefulSet]
-	options                Options
+	// byDeployment finds the ReplicaSets that a Deployment controls: pods name the ReplicaSet and not the Deployment, so a
+	// change of the Deployment finds its budgets in two steps. All versions of an ambiguous name are found: too many
+	// affected keys cost a plan, and a missing key costs a wrong status.
+	byDeployment *persistent.TermIndex[appsv1.ReplicaSet, *appsv1.ReplicaSet]
+	hash         persistent.Hash
+	options      Options
 }
 
 // newWorkloads arranges the workloads and answers of a snapshot in one pass. It keeps the objects and no slice or map.
 func newWorkloads(s Snapshot, o Options) *workloads {
-	return &workloads{
+	w := &workloads{
 		answers:                newAnswers(s.Answers),
 		replicationControllers: persistent.NewObjects(replicationControllerKind, s.ReplicationControllers),
 		replicaSets:            persistent.NewObjects(replicaSetKind, s.ReplicaSets),
 		deployments:            persistent.NewObjects(deploymentKind, s.Deployments),
 		statefulSets:           persistent.NewObjects(statefulSetKind, s.StatefulSets),
+		hash:                   persistent.NewHash(),
 		options:                o,
 	}
+	w.byDeployment = persistent.NewTermIndex(w.replicaSets, func(terms []uint64, rs *appsv1.ReplicaSet) []uint64 {
+		return append(terms, w.hash.Term(0, rs.Namespace, deploymentOf(rs)))
+	})
+	return w
 }
 
 // workloadChanges is what became of workloads and of answers about them. indexEdit.workloads translates the changes
@@ -59,7 +68,8 @@ type workloadChanges struct {
 	replicaSets            []persistent.Change[*appsv1.ReplicaSet]
 	deployments            []persistent.Change[*appsv1.Deployment]
 	statefulSets           []persistent.Change[*appsv1.StatefulSet]
-	answers                []answerChange
+	// answers are the lookups, in any version, whose answer now says something else.
+	answers []lookup
 	// kinds are the kinds about which the answers now say something else.
 	kinds []schema.GroupKind
 }
@@ -76,6 +86,7 @@ func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges
 	// collection.
 	next.replicationControllers, c.replicationControllers = w.replicationControllers.Changed(by.ReplicationControllers, keep)
 	next.replicaSets, c.replicaSets = w.replicaSets.Changed(by.ReplicaSets, keep)
+	next.byDeployment = w.byDeployment.With(next.replicaSets, c.replicaSets)
 	next.deployments, c.deployments = w.deployments.Changed(by.Deployments, keep)
 	next.statefulSets, c.statefulSets = w.statefulSets.Changed(by.StatefulSets, keep)
 	next.answers, c.answers, c.kinds = w.answers.changed(by.Answers, keep)
@@ -317,65 +328,30 @@ func groupOf(apiVersion string) string {
 	return gv.Group
 }
 
-// deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller. Pods name the ReplicaSet and not the
-// Deployment, so a change of the Deployment finds its budgets in two steps:
-//
-//	Deployment web → deploymentReplicaSet{web, web-5d4f} → budgetsNaming{ReplicaSet web-5d4f}: web
-type deploymentReplicaSet struct {
-	namespace, deployment, replicaSet string
-	from                              origin
-}
-
-// origin is where a ReplicaSet is known from. The snapshot and an answer may both have the ReplicaSet; the entry of one
-// must stay when the other is removed.
-type origin int
-
-const (
-	snapshotObject origin = iota
-	lookedUp
-)
-
-// compareDeploymentReplicaSets sorts the ReplicaSets of one Deployment next to each other; affectBudgetsOf reads them
-// as one range.
-func compareDeploymentReplicaSets(a, b deploymentReplicaSet) int {
-	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.deployment, b.deployment), cmp.Compare(a.replicaSet, b.replicaSet),
-		cmp.Compare(a.from, b.from))
-}
-
-// placeOfReplicaSet is under which Deployment a ReplicaSet is found, and nil if it names none. The UID of the owner
-// does not matter: a recreated Deployment affects the budgets as well, since it is no longer the owner.
-func placeOfReplicaSet(rs *appsv1.ReplicaSet, from origin) *deploymentReplicaSet {
-	owner := metav1.GetControllerOfNoCopy(rs)
-	if owner == nil || owner.Kind != deploymentKind || !appsGroup(groupOf(owner.APIVersion)) {
-		return nil
-	}
-	return &deploymentReplicaSet{namespace: rs.Namespace, deployment: owner.Name, replicaSet: rs.Name, from: from}
-}
-
-// byDeployment are the ReplicaSets that name a Deployment, sorted by the Deployment. All versions of an ambiguous name
-// are included: too many affected keys cost a plan, and a missing key costs a wrong status.
-func (w *workloads) byDeployment() *persistent.Map[deploymentReplicaSet, struct{}] {
-	edit := persistent.NewMap[deploymentReplicaSet, struct{}](compareDeploymentReplicaSets).Edit()
-	for rs := range w.replicaSets.AllVersions() {
-		placeReplicaSets(edit, nil, []*appsv1.ReplicaSet{rs}, snapshotObject)
-	}
-	for l, answer := range w.all.All() {
-		placeReplicaSets(edit, nil, replicaSetOf(l, answer), lookedUp)
-	}
-	return edit.Map()
-}
-
-// placeReplicaSets replaces the entries of the ReplicaSets before by the entries of the ReplicaSets after. Removal
-// comes first, because both lists usually have the same ReplicaSet with the same Deployment.
-func placeReplicaSets(edit *persistent.Edit[deploymentReplicaSet, struct{}], before, after []*appsv1.ReplicaSet, from origin) {
-	for _, rs := range before {
-		if at := placeOfReplicaSet(rs, from); at != nil {
-			edit.Delete(*at)
+// replicaSetsOf returns the names of the ReplicaSets that a Deployment controls, in the snapshot or in an answer. The UID of
+// the owner does not matter: a recreated Deployment affects the budgets as well, since it is no longer the owner.
+func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string) {
+	for rs := range w.byDeployment.Versions(w.hash.Term(0, namespace, deployment)) {
+		if rs.Namespace == namespace && deploymentOf(rs) == deployment {
+			names = append(names, rs.Name)
 		}
 	}
-	for _, rs := range after {
-		if at := placeOfReplicaSet(rs, from); at != nil {
-			edit.Set(*at, struct{}{})
+	for l, answer := range w.all.From(lookup{group: "apps", kind: replicaSetKind, namespace: namespace}) {
+		if l.groupKind() != (schema.GroupKind{Group: "apps", Kind: replicaSetKind}) || l.subresource != "" || l.namespace != namespace {
+			break
+		}
+		// Pods name it by the name that was looked up, even if the answer has an object of another name.
+		if rs, _ := objectOf[appsv1.ReplicaSet](answer); rs != nil && deploymentOf(rs) == deployment {
+			names = append(names, l.name)
 		}
 	}
+	return names
+}
+
+// deploymentOf is the name of the Deployment that controls a ReplicaSet, or empty.
+func deploymentOf(rs *appsv1.ReplicaSet) string {
+	if owner := metav1.GetControllerOfNoCopy(rs); owner != nil && owner.Kind == deploymentKind && appsGroup(groupOf(owner.APIVersion)) {
+		return owner.Name
+	}
+	return ""
 }

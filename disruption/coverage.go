@@ -79,6 +79,11 @@ func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budge
 			found = append(found, st)
 		}
 	}
-	slices.SortFunc(found, func(a, b *budgetState) int { return cmp.Compare(a.Name, b.Name) })
-	return slices.Compact(found)
+	return byName(found)
+}
+
+// byName sorts budgets of one namespace, and returns each once.
+func byName(list []*budgetState) []*budgetState {
+	slices.SortFunc(list, func(a, b *budgetState) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(list)
 }

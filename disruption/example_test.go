@@ -103,12 +103,6 @@ func ExampleAllowedAtFullHealth() {
 	// 2 of 3: 1 <nil>
 }
 
-func ExampleDisruptionsAllowed() {
-	fmt.Println(disruption.DisruptionsAllowed(6, 4, 7), disruption.DisruptionsAllowed(3, 4, 7))
-	// Output:
-	// 2 0
-}
-
 // All budgets that allow nothing, with the conclusion about each.
 func ExampleIndex_ExplainAll() {
 	explanations, _ := disruption.NewIndex(shop(), disruption.Options{}).ExplainAll()

@@ -61,10 +61,8 @@ type Index struct {
 	// DisruptionTarget is True. Time changes the plans of these only.
 	entries, targets *nameSet
 
-	// references are the budgets whose pods name a controller, and replicaSets are the ReplicaSets that a Deployment
-	// controls. Only With and Without read them.
-	references  *persistent.Map[controllerName, *budgetsNaming]
-	replicaSets *persistent.Map[deploymentReplicaSet, struct{}]
+	// references are the budgets whose pods name a controller. Only With and Without read them.
+	references *persistent.Map[controllerName, *budgetsNaming]
 }
 
 // nameSet is a sorted set of names.
@@ -125,8 +123,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 		}
 	}
 	x.states = persistent.NewObjects(budgetKind, states)
-	x.broken, x.entries, x.targets = broken.Map(), entries.Map(), targets.Map()
-	x.references, x.replicaSets = references.Map(), x.workloads.byDeployment()
+	x.broken, x.entries, x.targets, x.references = broken.Map(), entries.Map(), targets.Map(), references.Map()
 	return x
 }
 

@@ -124,123 +124,61 @@ type indexEdit struct {
 	affected []purekube.Key
 }
 
-// workloads names the budgets that the changed workloads and answers concern. It first brings next.replicaSets up to
-// date: a ReplicaSet that a Deployment has just adopted leads from the Deployment to its budgets in the same call.
+// workloads names the budgets that the changed workloads and answers concern.
 func (e *indexEdit) workloads(c workloadChanges) {
-	if len(c.replicaSets)+len(c.answers) > 0 {
-		replicaSets := e.next.replicaSets.Edit()
-		for _, c := range c.replicaSets {
-			placeReplicaSets(replicaSets, c.Before, c.After, snapshotObject)
-		}
-		for _, c := range c.answers {
-			placeReplicaSets(replicaSets, replicaSetOf(c.lookup, c.before), replicaSetOf(c.lookup, c.after), lookedUp)
-		}
-		e.next.replicaSets = replicaSets.Map()
-	}
-	affectedByWorkloads(e, c.replicationControllers, source{kind: replicationControllerKind, groups: []string{""}},
-		func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
-	affectedByWorkloads(e, c.replicaSets, source{kind: replicaSetKind, groups: appsGroups},
-		func(rs *appsv1.ReplicaSet) *int32 { return rs.Spec.Replicas })
-	affectedByWorkloads(e, c.deployments, source{kind: deploymentKind, groups: appsGroups, replicaSets: true},
-		func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
-	affectedByWorkloads(e, c.statefulSets, source{kind: statefulSetKind, groups: []string{"apps"}},
-		func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
-	for _, c := range c.answers {
-		if c.counts {
-			e.affectBudgetsOf(c.namespace, c.source())
-		}
+	affectedByWorkloads(e, c.replicationControllers, replicationControllerKind, func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
+	affectedByWorkloads(e, c.replicaSets, replicaSetKind, func(rs *appsv1.ReplicaSet) *int32 { return rs.Spec.Replicas })
+	affectedByWorkloads(e, c.deployments, deploymentKind, func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
+	affectedByWorkloads(e, c.statefulSets, statefulSetKind, func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
+	for _, l := range c.answers {
+		e.affectBudgetsOf(controllerName{l.kind, l.namespace, l.name})
 	}
 	for _, kind := range c.kinds {
-		// The answer counts for all objects of the kind, whatever their names and namespaces.
-		e.affectBudgetsNaming(controllerName{kind: kind.Kind}, func(c controllerName) bool { return c.kind == kind.Kind }, kind.Group)
+		e.affectBudgetsNaming(controllerName{kind: kind.Kind})
 	}
 }
 
 // affectedByWorkloads affects the budgets whose pods name one of the changed workloads. A workload that changed in
-// nothing that a budget reads affects none: a Deployment's status changes several times during each rollout.
-func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Change[P], of source, replicas func(P) *int32) {
+// nothing that a budget reads (UID, replicas and owner) affects none: a Deployment's status changes several times during
+// each rollout.
+func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Change[P], kind string, replicas func(P) *int32) {
 	for _, c := range changes {
-		if len(c.Before) == 1 && len(c.After) == 1 &&
-			scaledOf(c.Before[0], replicas(c.Before[0])) == scaledOf(c.After[0], replicas(c.After[0])) {
-			continue
+		if len(c.Before) == 1 && len(c.After) == 1 {
+			before, after := c.Before[0], c.After[0]
+			if before.GetUID() == after.GetUID() && replicasOf(replicas(before)) == replicasOf(replicas(after)) &&
+				sameController(metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)) {
+				continue
+			}
 		}
-		of.name = c.Name.Name
-		e.affectBudgetsOf(c.Name.Namespace, of)
+		e.affectBudgetsOf(controllerName{kind, c.Name.Namespace, c.Name.Name})
 	}
-}
-
-// scaled is what budgets read of a workload: UID, replicas and owner. Two versions with equal values give equal plans.
-type scaled struct {
-	uid      types.UID
-	replicas int32
-	owner    metav1.OwnerReference
-}
-
-func scaledOf(o metav1.Object, replicas *int32) scaled {
-	x := scaled{uid: o.GetUID(), replicas: replicasOf(replicas)}
-	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
-		x.owner = referenceKey(owner)
-	}
-	return x
-}
-
-// source is a controller, as the owner references of pods name it. It has no UID: a change from one UID to another
-// affects the pods of both objects, since one reference finds its controller and the other loses it.
-type source struct {
-	kind, name string
-	groups     []string
-	// replicaSets: the controller is a Deployment, and pods name its ReplicaSets.
-	replicaSets bool
-}
-
-// source returns the controller that an answer is about. Its name is the name that was asked for.
-func (l lookup) source() source {
-	of := source{kind: l.kind, name: l.name, groups: []string{l.group}, replicaSets: l.kind == deploymentKind && appsGroup(l.group)}
-	if l.kind == replicaSetKind && l.group == "apps" {
-		// A ReplicaSet is looked up in this group, whatever the group that pods name it by.
-		of.groups = appsGroups
-	}
-	return of
 }
 
 // affectBudgetsOf affects the budgets that depend on scales and select a pod with this controller. For a Deployment it
-// also follows the Deployment's ReplicaSets. It costs the budgets and ReplicaSets that it finds.
-func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
-	named := func(kind, name string, groups []string) {
-		e.affectBudgetsNaming(controllerName{kind: kind, namespace: namespace, name: name}, func(c controllerName) bool {
-			return c.kind == kind && c.namespace == namespace && c.name == name
-		}, groups...)
-	}
+// also follows the Deployment's ReplicaSets, which pods name. It costs the budgets and ReplicaSets that it finds.
+func (e *indexEdit) affectBudgetsOf(of controllerName) {
 	// A Deployment can be named by pods directly, in a hand-written manifest; controllerOf then reads its scale by a
 	// lookup.
-	named(of.kind, of.name, of.groups)
-	if !of.replicaSets {
+	e.affectBudgetsNaming(of)
+	if of.kind != deploymentKind {
 		return
 	}
 	// The ReplicaSets after the change are enough: a ReplicaSet that leaves the Deployment is a change of its own.
-	for rs := range e.next.replicaSets.From(deploymentReplicaSet{namespace: namespace, deployment: of.name}) {
-		if rs.namespace != namespace || rs.deployment != of.name {
-			break
-		}
-		named(replicaSetKind, rs.replicaSet, appsGroups)
+	for _, name := range e.next.workloads.replicaSetsOf(of.namespace, of.name) {
+		e.affectBudgetsNaming(controllerName{replicaSetKind, of.namespace, name})
 	}
 }
 
-// affectBudgetsNaming affects the budgets that depend on scales and select a pod whose owner reference matches such and
-// has one of these groups. All matching references follow each other in the order of references, the first at or after
-// from. The group is not part of that order, because references are sorted by apiVersion, and one group has several
-// versions.
-func (e *indexEdit) affectBudgetsNaming(from controllerName, such func(controllerName) bool, groups ...string) {
-	for c, budgets := range e.next.references.From(from) {
-		if !such(c) {
+// affectBudgetsNaming affects the budgets that depend on scales and select a pod whose owner reference names this
+// controller, or any of its kind if it has no name.
+func (e *indexEdit) affectBudgetsNaming(of controllerName) {
+	for at, budgets := range e.next.references.From(of) {
+		if at.kind != of.kind || of.name != "" && at != of {
 			break
-		}
-		if !slices.Contains(groups, groupOf(c.apiVersion)) {
-			continue
 		}
 		for name := range budgets.All() {
 			// A budget with a number as minAvailable reads no workload.
-			if st := e.next.states.Find(types.NamespacedName{Namespace: c.namespace, Name: name}); st != nil && scaleDecides(&st.Spec) {
+			if st := e.next.states.Find(types.NamespacedName{Namespace: at.namespace, Name: name}); st != nil && scaleDecides(&st.Spec) {
 				e.affect(KeyOf(st.PodDisruptionBudget))
 			}
 		}
@@ -253,9 +191,11 @@ func (e *indexEdit) affectBudgetsNaming(from controllerName, such func(controlle
 func (e *indexEdit) unusablePods(changes []persistent.Change[*corev1.Pod]) {
 	ambiguous := map[string]bool{}
 	for _, c := range changes {
-		ambiguous[c.Name.Namespace] = ambiguous[c.Name.Namespace] || c.Ambiguous()
+		if c.Ambiguous() {
+			ambiguous[c.Name.Namespace] = true
+		}
 	}
-	if !e.next.pods.MoreUnnamed(e.from.pods) && !slices.Contains(slices.Collect(maps.Values(ambiguous)), true) {
+	if len(ambiguous) == 0 && !e.next.pods.MoreUnnamed(e.from.pods) {
 		return
 	}
 	for st := range e.next.states.All() {
@@ -348,45 +288,29 @@ func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 // Upstream plans only one of these budgets, whichever its cache returns first, and only if it selects the new pod. With
 // MatchUpstream every event of a pod names all its budgets.
 func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
-	before, after := c.Only()
+	before, after := c.Only() // nil for a name that several pods have, which are in no counts
 	alike := before != nil && after != nil && countsAlike(before, after)
 	if c.Ambiguous() {
 		e.affect(podKey(c.Name))
 	}
+	var covering []*budgetState
 	for _, pod := range []*corev1.Pod{before, after} {
 		if pod == nil {
 			continue
 		}
-		covering := e.coveredBy(pod)
-		if hasDisruptionTarget(pod) || e.next.options.repeatsEvents() && len(covering) > 1 {
+		own := e.coveredBy(pod)
+		if hasDisruptionTarget(pod) || e.next.options.repeatsEvents() && len(own) > 1 {
 			e.affect(KeyOf(pod))
 		}
-		for _, st := range covering {
-			// The event about an entry of status.disruptedPods names the version of the pod.
-			if _, listed := st.Status.DisruptedPods[pod.Name]; listed || !alike || e.next.options.affectsAll() {
-				e.affect(KeyOf(st.PodDisruptionBudget))
-			}
-		}
+		covering = append(covering, own...)
 	}
-	switch {
-	case alike:
-	// Equal labels mean equal budgets: one step instead of two keeps a reference that both versions name.
-	case before != nil && after != nil && maps.Equal(before.Labels, after.Labels):
-		for _, st := range e.coveredBy(after) {
+	for _, st := range byName(covering) {
+		// The event about an entry of status.disruptedPods names the version of the pod.
+		if _, listed := st.Status.DisruptedPods[c.Name.Name]; listed || !alike || e.next.options.affectsAll() {
+			e.affect(KeyOf(st.PodDisruptionBudget))
+		}
+		if !alike {
 			e.count(st, before, after)
-		}
-	// The labels differ, or the pod is new or gone, or its name is or was ambiguous. Only returns nil for an ambiguous
-	// name, whose pods are in no counts.
-	default:
-		if before != nil {
-			for _, st := range e.coveredBy(before) {
-				e.count(st, before, nil)
-			}
-		}
-		if after != nil {
-			for _, st := range e.coveredBy(after) {
-				e.count(st, nil, after)
-			}
 		}
 	}
 }
@@ -406,34 +330,33 @@ func sameController(a, b *metav1.OwnerReference) bool {
 	return (a == nil) == (b == nil) && (a == nil || referenceKey(a) == referenceKey(b))
 }
 
-// count removes one pod from the counts of a budget and adds another. Either may be nil. It also updates references,
-// where a budget is filed once for each controller that its pods name: only the first and the last pod of a controller
-// matter.
+// count removes one pod from the counts of a budget and adds another. Either may be nil, or not selected. It also updates
+// references, where a budget is filed once for each controller that its pods name: only the first and the last pod of a
+// controller matter.
 func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	next := *st
 	var old, ref *metav1.OwnerReference
-	if before != nil {
+	if before != nil && st.selects(before) {
 		var own podSums
 		own, old = contribution(before)
 		next.podSums = next.plus(own, -1)
 	}
-	if after != nil {
+	if after != nil && st.selects(after) {
 		var own podSums
 		own, ref = contribution(after)
 		next.podSums = next.plus(own, 1)
 	}
 	// A pod that becomes ready keeps its controller. Without this condition its reference would be removed and added
 	// again, and the name of the reference's first pod could be lost.
-	if !(old != nil && ref != nil && referenceKey(old) == referenceKey(ref)) {
+	if !sameController(old, ref) {
+		var changed bool
 		if old != nil {
-			var last bool
-			if next.refs, last = next.refs.without(referenceKey(old), before.Name); last {
+			if next.refs, changed = next.refs.without(referenceKey(old), before.Name); changed {
 				refer(e.references, st.PodDisruptionBudget, *old, -1)
 			}
 		}
 		if ref != nil {
-			var first bool
-			if next.refs, first = next.refs.with(referenceKey(ref), after.Name); first {
+			if next.refs, changed = next.refs.with(referenceKey(ref), after.Name); changed {
 				refer(e.references, st.PodDisruptionBudget, *ref, 1)
 			}
 		}

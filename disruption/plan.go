@@ -24,8 +24,8 @@ import (
 //     may bring another Need.
 //  3. The status cannot be computed: UpdateStatus with disruptionsAllowed 0 and the reason in the condition, and the
 //     error. The causes are a selector or a percentage that does not parse and, if the status depends on scales, a
-//     controller that does not exist or has no scale, or a pod that is nil or has no name, so that its controller is
-//     unknown. If several pods have no controller, the error is about the first of them by name. Needs of pods with
+//     controller that does not exist or has no scale, or a pod that is nil, has no name or has the name of another, so
+//     that its controller is unknown. If several pods have no controller, the error is about the first of them by name. Needs of pods with
 //     earlier names come first.
 //  4. In every other case: UpdateStatus, unless the status is already right.
 //
@@ -178,6 +178,11 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 		event(corev1.EventTypeWarning, "CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: "+conditionText(problem))
 		return fail(problem)
 	}
+	unusable := x.unusablePod(b.Namespace)
+	// The status does not depend on it if minAvailable is a number, and is strict. The error says so.
+	if unusable != nil && errors.Is(unusable, purekube.ErrDuplicate) {
+		v.problems = append(v.problems, unusable)
+	}
 	// A selector that does not compile is no selector that matches nothing: with the latter, minAvailable 2 would say
 	// "0 healthy, 2 desired", and with neither field set the status would look fine. The API server rejects such a
 	// selector, so the budget comes from an old etcd or from a manifest (BR-25-06).
@@ -202,15 +207,15 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 		// maxUnavailable and percentages refer to what the controllers want and not to what exists (BR-25-01,
 		// BR-25-02): while 3 of 10 pods are missing, "30%" must not shrink to 30 % of 7.
 		// Needs would not help against an unusable pod, so it comes before them.
-		e := expectation{problem: x.unusablePod(b.Namespace)}
-		if e.problem == nil {
+		e := expectation{problem: unusable}
+		if unusable == nil {
 			e = x.expect(st, each)
 		}
 		switch {
 		// Unknown is not absent: the caller looks the scales up first. The events so far are dropped, because the next
 		// plan returns them again and a caller that records both would record each twice.
 		case len(e.needs) > 0:
-			return verdict{result: Result{Needs: e.needs}}
+			return verdict{result: Result{Needs: e.needs}, problems: v.problems}
 		case e.problem == nil:
 			expected, total = o.fit(e.sum), e.sum
 		// BR-25-06. Examples: a pod of a DaemonSet, whose kind has no scale; a pod that waits for the garbage collector

@@ -113,23 +113,22 @@ func (rs references) follow(namings *persistent.Map[metav1.OwnerReference, namin
 	return next
 }
 
-// controllerName is a controller as pods name it, of whatever UID. Its order puts the kind first, so that an answer
-// about a whole kind is one range, then namespace and name, so that a workload is one range within it.
-type controllerName struct{ kind, namespace, name, apiVersion string }
+// controllerName is a controller as pods name it, of whatever API group, version and UID. Its order puts the kind first,
+// so that an answer about a whole kind is one range.
+type controllerName struct{ kind, namespace, name string }
 
 func compareControllerNames(a, b controllerName) int {
-	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name),
-		cmp.Compare(a.apiVersion, b.apiVersion))
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 }
 
 // budgetsNaming are the budgets whose pods name a controller, each with the number of its references, which differ in
-// their UID. A user chooses how many budgets and controllers there are, and this has an entry for each pair: the entry
+// group, version or UID. A user chooses how many budgets and controllers there are, and this has an entry for each pair: the entry
 // has what differs from pair to pair and nothing else.
 type budgetsNaming = persistent.Map[string, int32]
 
 // refer counts a reference of the budget more or fewer.
 func refer(edit *persistent.Edit[controllerName, *budgetsNaming], b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference, by int32) {
-	at := controllerName{ref.Kind, b.Namespace, ref.Name, ref.APIVersion}
+	at := controllerName{ref.Kind, b.Namespace, ref.Name}
 	budgets, found := edit.Get(at)
 	if !found {
 		budgets = persistent.NewMap[string, int32](cmp.Compare[string])

@@ -92,8 +92,9 @@ func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64,
 	return int64(n), err
 }
 
-// disruptionsAllowed is BR-25-03, with upstream's overflow, if o asks for it: there, MaxInt32 healthy pods and a
-// desiredHealthy of -1 make a negative difference, which becomes 0.
+// disruptionsAllowed is BR-25-03: how many healthy pods may be lost. It is 0 when no pods are expected, since the first
+// pods may be there before the status is computed again (upstream: updatePdbStatus). With upstream's overflow, MaxInt32
+// healthy pods and a desiredHealthy of -1 make a negative difference, which becomes 0.
 func (o Options) disruptionsAllowed(currentHealthy, desiredHealthy, expected int32) int32 {
 	if expected <= 0 {
 		return 0
@@ -167,13 +168,10 @@ func (o Options) targetStaleAt(pod *corev1.Pod) time.Time {
 // another. It may be the only pod of its controller, so that a sum of scales would lack a scale. A number as minAvailable
 // needs no scales: there, a pod that is left out makes the status only stricter.
 func (x *Index) unusablePod(namespace string) *purekube.ObjectError {
-	if unnamed := x.pods.Unnamed(namespace); unnamed != nil {
-		return unnamed
-	}
 	for name := range x.pods.AmbiguousIn(namespace) {
 		return snapshot.DuplicateError(podKind, name)
 	}
-	return nil
+	return x.pods.Unnamed(namespace)
 }
 
 // admitsReplicas is BR-25-06: whether a scale can be added up. A negative one would be subtracted from what the other

@@ -32,9 +32,10 @@ type Snapshot struct {
 	Now time.Time
 	// Budgets are all budgets of the namespaces in question.
 	Budgets []*policyv1.PodDisruptionBudget
-	// Pods are all pods of these namespaces. A pod that you leave out is regarded as deleted. The controller of a nil
-	// pod or a pod without a name is unknown: while there is such a pod, budgets whose status depends on scales allow
-	// no disruption. A pod without a name affects its own namespace, and a nil pod affects all namespaces.
+	// Pods are all pods of these namespaces. A pod that you leave out is regarded as deleted. The controller of a pod
+	// that is nil, has no name or has the name of another is unknown: while there is such a pod, budgets whose status
+	// depends on scales allow no disruption, and other budgets do not count it. A nil pod affects all namespaces, and
+	// the others their own namespace.
 	Pods []*corev1.Pod
 	// The workloads that control the pods. Each missing workload becomes a Need.
 	ReplicationControllers []*corev1.ReplicationController

@@ -61,7 +61,7 @@ func surfaces() []surface {
 		}, []reflect.Type{of[rbacaggregate.Index](), of[rbacaggregate.SetRules](), of[rbacaggregate.Change](), of[rbacaggregate.Explanation]()}},
 		{"disruption", map[string]any{
 			"AllowedAtFullHealth": disruption.AllowedAtFullHealth, "BudgetKey": disruption.BudgetKey, "PodKey": disruption.PodKey,
-			"DesiredHealthy": disruption.DesiredHealthy, "DisruptionsAllowed": disruption.DisruptionsAllowed, "KeyOf": disruption.KeyOf[*policyv1.PodDisruptionBudget],
+			"DesiredHealthy": disruption.DesiredHealthy, "KeyOf": disruption.KeyOf[*policyv1.PodDisruptionBudget],
 			"NewIndex": disruption.NewIndex,
 			"Plan": disruption.Plan, "PlanAll": disruption.PlanAll,
 		}, []reflect.Type{of[disruption.Index](), of[disruption.UpdateStatus](), of[disruption.ClearDisruptionTarget](), of[disruption.BudgetExplanation](), of[disruption.Counts](),
