@@ -22,48 +22,50 @@ import (
 
 // answers are the answers to lookups. The value never changes, and the caller's map is not kept.
 type answers struct {
-	all *persistent.Map[lookup, purekube.Answer]
+	all *persistent.Map[lookupKey, purekube.Answer]
 	// scaleless are the answers which say that their kind has no scale.
-	scaleless *persistent.Map[lookup, string]
+	scaleless *persistent.Map[lookupKey, string]
 }
 
-// lookup is a Need in the order in which answers are found: lookups of one kind together, and the version compared
+// lookupKey is a Need in the order in which answers are found: lookups of one kind together, and the version compared
 // last. The answers to one lookup in several versions are then next to each other, and so are the scaleless answers of
 // a kind.
-type lookup struct{ group, kind, subresource, namespace, name, version string }
+type lookupKey struct{ group, kind, subresource, namespace, name, version string }
 
 const scaleSubresource = "scale"
 
-// lookupOf splits the apiVersion. The version is the text after the last slash, which is all of "v1".
-func lookupOf(n purekube.Need) lookup {
+// lookupKeyOf splits the apiVersion. The version is the text after the last slash, which is all of "v1".
+func lookupKeyOf(n purekube.Need) lookupKey {
 	group, version := groupOf(n.APIVersion), n.APIVersion[strings.LastIndexByte(n.APIVersion, '/')+1:]
-	return lookup{group, n.Kind, n.Subresource, n.Namespace, n.Name, version}
+	return lookupKey{group, n.Kind, n.Subresource, n.Namespace, n.Name, version}
 }
 
 // unversioned is the lookup in any version.
-func (l lookup) unversioned() lookup {
+func (l lookupKey) unversioned() lookupKey {
 	l.version = ""
 	return l
 }
 
 // groupKind is the kind that a "no scale" answer speaks about, in any version.
-func (l lookup) groupKind() schema.GroupKind { return schema.GroupKind{Group: l.group, Kind: l.kind} }
+func (l lookupKey) groupKind() schema.GroupKind {
+	return schema.GroupKind{Group: l.group, Kind: l.kind}
+}
 
-func compareLookups(a, b lookup) int {
+func compareLookupKeys(a, b lookupKey) int {
 	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.kind, b.kind), cmp.Compare(a.subresource, b.subresource),
 		cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
 }
 
 // newAnswers sorts a snapshot's answers. A nil map gives no answers.
 func newAnswers(list map[purekube.Need]purekube.Answer) answers {
-	none := answers{persistent.NewMap[lookup, purekube.Answer](compareLookups), persistent.NewMap[lookup, string](compareLookups)}
+	none := answers{persistent.NewMap[lookupKey, purekube.Answer](compareLookupKeys), persistent.NewMap[lookupKey, string](compareLookupKeys)}
 	all, _, _ := none.changed(list, true)
 	return all
 }
 
 // find returns the answer to the lookup, whatever its version; the first version in alphabetical order, if there are
 // several. found with the zero Answer means that the API server has no such object. Not found means that nobody asked.
-func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
+func (w answers) find(l lookupKey) (answer purekube.Answer, found bool) {
 	at, answer, found := w.all.Ceiling(l.unversioned())
 	if !found || at.unversioned() != l.unversioned() {
 		return purekube.Answer{}, false
@@ -73,14 +75,14 @@ func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
 
 // changed returns the answers with these added, or without the answers to the same needs. It also returns the lookups
 // whose answer now says something else, and the kinds about which the answers do.
-func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []lookup, kinds []schema.GroupKind) {
+func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []lookupKey, kinds []schema.GroupKind) {
 	if len(by) == 0 {
 		return w, nil, nil
 	}
 	all, scaleless := w.all.Edit(), w.scaleless.Edit()
-	var lookups []lookup
+	var lookups []lookupKey
 	for need, answer := range by {
-		l := lookupOf(need)
+		l := lookupKeyOf(need)
 		lookups = append(lookups, l.unversioned())
 		// The entry is rebuilt below, if the new answer still says so.
 		scaleless.Delete(l)
@@ -94,7 +96,7 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 		}
 	}
 	next = answers{all.Map(), scaleless.Map()}
-	slices.SortFunc(lookups, compareLookups)
+	slices.SortFunc(lookups, compareLookupKeys)
 	for _, l := range slices.Compact(lookups) {
 		// The comparison is by what find returns and not by the entry that was written: a new answer for v2 changes
 		// nothing while an answer for v1 comes first.
@@ -164,7 +166,7 @@ func resourceWithoutScale(apiVersion, kind string) string {
 // saysNoScale reports whether the answer is about the whole kind: the kind has no scale. Every release of the API
 // server serves the scale of the kinds that a snapshot has, so no answer can say this about them. If a caller gives
 // such an answer for one StatefulSet, it must not fail the budgets of all StatefulSets.
-func saysNoScale(l lookup, a purekube.Answer) bool {
+func saysNoScale(l lookupKey, a purekube.Answer) bool {
 	if l.subresource != scaleSubresource || a.Err == nil || !strings.HasSuffix(a.Err.Error(), noScaleText) {
 		return false
 	}
@@ -182,7 +184,7 @@ func saysNoScale(l lookup, a purekube.Answer) bool {
 // whyScaleless is why no object of that kind has a scale, and empty if nothing says so. Of several answers the first by
 // namespace and name counts, so that the text in a status does not depend on the order of the map.
 func (w answers) whyScaleless(kind schema.GroupKind) string {
-	l, why, _ := w.scaleless.Ceiling(lookup{group: kind.Group, kind: kind.Kind})
+	l, why, _ := w.scaleless.Ceiling(lookupKey{group: kind.Group, kind: kind.Kind})
 	if l.groupKind() != kind {
 		return ""
 	}

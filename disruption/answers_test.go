@@ -113,7 +113,7 @@ func TestSaysNoScale(t *testing.T) {
 		{"ReplicationController of another group", "a kind of its own", scaleNeed("x", "ReplicationController", ns, "x"), none, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, saysNoScale(lookupOf(tc.need), purekube.Answer{Err: tc.err}), tc.reason)
+			require.Equal(t, tc.want, saysNoScale(lookupKeyOf(tc.need), purekube.Answer{Err: tc.err}), tc.reason)
 		})
 	}
 }

@@ -22,7 +22,8 @@ type budgetState struct {
 	*policyv1.PodDisruptionBudget
 	selector labels.Selector       // selects nothing if it is broken
 	broken   *purekube.ObjectError // why the selector finds no pods, if it does not compile
-	// filed is the selector among the selectors of all budgets; nil if it selects no pod.
+	// filed is the selector among the selectors of all budgets; nil if there is none. A broken one is among the selectors
+	// that demand nothing, where budgetProblems finds it.
 	filed *filedBudget
 
 	podSums
@@ -34,15 +35,17 @@ type budgetState struct {
 // handler's getPodDisruptionBudgets; the status of such a budget allows nothing all the same.
 func newBudgetState(b *policyv1.PodDisruptionBudget) *budgetState {
 	st := &budgetState{PodDisruptionBudget: b, selector: labels.Nothing(), refs: newPodCounter().references()}
+	if b.Spec.Selector == nil {
+		return st
+	}
+	st.filed = &filedBudget{Scope: b.Namespace, Name: b.Name, Value: st.selector}
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-	switch {
-	case err != nil:
+	if err != nil {
 		st.broken = &purekube.ObjectError{
 			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector", Err: firstError(b.Spec.Selector, err)}
-	case b.Spec.Selector != nil:
-		st.selector = selector
-		st.filed = &filedBudget{Scope: b.Namespace, Name: b.Name, Demands: demandsOf(b.Spec.Selector), Value: selector}
+		return st
 	}
+	st.selector, st.filed.Value, st.filed.Demands = selector, selector, demandsOf(b.Spec.Selector)
 	return st
 }
 

@@ -69,7 +69,7 @@ type workloadChanges struct {
 	deployments            []persistent.Change[*appsv1.Deployment]
 	statefulSets           []persistent.Change[*appsv1.StatefulSet]
 	// answers are the lookups, in any version, whose answer now says something else.
-	answers []lookup
+	answers []lookupKey
 	// kinds are the kinds about which the answers now say something else.
 	kinds []schema.GroupKind
 }
@@ -198,7 +198,7 @@ func (w *workloads) object(group, namespace string, ref *metav1.OwnerReference) 
 	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for. Its Scale has no owner
 	// references. The group is apps, whatever group the pod names: no supported release serves another.
 	need := purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}
-	answered, asked := w.find(lookupOf(need))
+	answered, asked := w.find(lookupKeyOf(need))
 	if !asked {
 		return nil, nil, needed(need), true
 	}
@@ -287,7 +287,7 @@ func needed(n purekube.Need) finding {
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) finding {
 	need := purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: scaleSubresource}
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
-	answered, asked := w.find(lookupOf(need))
+	answered, asked := w.find(lookupKeyOf(need))
 	if !asked {
 		a := needed(need)
 		// Without this shortcut, a budget over 1,000 Jobs would ask for 1,000 scales, each with the same answer.
@@ -336,7 +336,7 @@ func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string)
 			names = append(names, rs.Name)
 		}
 	}
-	for l, answer := range w.all.From(lookup{group: "apps", kind: replicaSetKind, namespace: namespace}) {
+	for l, answer := range w.all.From(lookupKey{group: "apps", kind: replicaSetKind, namespace: namespace}) {
 		if l.groupKind() != (schema.GroupKind{Group: "apps", Kind: replicaSetKind}) || l.subresource != "" || l.namespace != namespace {
 			break
 		}

@@ -41,17 +41,12 @@ func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, er
 }
 
 // budgetProblems returns an error for each budget of a namespace for which it is unknown which pods it selects. The
-// errors are shared and must not be written to. For a namespace without such budgets it costs O(log n).
+// errors are shared and must not be written to. It costs the budgets of the namespace whose selector demands no label.
 func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 	var found []*purekube.ObjectError
-	if x.broken.Len() > 0 {
-		for key := range x.broken.From(types.NamespacedName{Namespace: namespace}) {
-			if key.Namespace != namespace {
-				break
-			}
-			if st := x.states.Find(key); st != nil {
-				found = append(found, st.broken)
-			}
+	for _, f := range x.byLabel.Append(nil, namespace, nil) {
+		if st := x.states.Find(types.NamespacedName{Namespace: f.Scope, Name: f.Name}); st != nil && st.broken != nil {
+			found = append(found, st.broken)
 		}
 	}
 	for key := range x.budgets.AmbiguousIn(namespace) {

@@ -138,7 +138,7 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 	// version: a pod that names "apps/v1beta1 Deployment web" needs no lookup of its own beside "apps/v1 Deployment
 	// web".
 	scales := map[controller]int32{}
-	asked := map[lookup]int{}
+	asked := map[lookupKey]int{}
 	for _, r := range refs {
 		f := w.controllerOf(st.Namespace, &r.ref)
 		// A controller that is counted already needs no lookup. Upstream looks at nothing but the UID then (D-39). A
@@ -162,7 +162,7 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 		// problem are not asked for, since no answer to them removes the problem.
 		case e.problem != nil:
 		case f.need != nil:
-			l := lookupOf(*f.need).unversioned()
+			l := lookupKeyOf(*f.need).unversioned()
 			if at, known := asked[l]; !known {
 				asked[l] = len(e.needs)
 				e.needs = append(e.needs, *f.need)

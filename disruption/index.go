@@ -55,8 +55,6 @@ type Index struct {
 	// byLabel finds the budgets that select a pod. It may also return budgets that no longer exist: removing a budget
 	// from the tree that the first pass made would cost a pass. coveredBy drops them.
 	byLabel *byLabel
-	// broken are the budgets whose selector does not compile.
-	broken *nameSet
 	// entries are the budgets that have entries in status.disruptedPods, and targets are the pods whose condition
 	// DisruptionTarget is True. Time changes the plans of these only.
 	entries, targets *nameSet
@@ -82,7 +80,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 	x.terms = newPodTerms(x.pods)
 	var states []*budgetState
 	none := persistent.NewMap[types.NamespacedName, struct{}](persistent.CompareNames)
-	broken, entries, targets := none.Edit(), none.Edit(), none.Edit()
+	entries, targets := none.Edit(), none.Edit()
 	var filed []*filedBudget
 	counters := map[*filedBudget]*podCounter{}
 	for b := range x.budgets.All() {
@@ -90,9 +88,6 @@ func NewIndex(s Snapshot, o Options) *Index {
 		states = append(states, st)
 		if st.filed != nil {
 			filed, counters[st.filed] = append(filed, st.filed), newPodCounter()
-		}
-		if st.broken != nil {
-			broken.Set(snapshot.KeyOf(b), struct{}{})
 		}
 		if len(b.Status.DisruptedPods) > 0 {
 			entries.Set(snapshot.KeyOf(b), struct{}{})
@@ -123,7 +118,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 		}
 	}
 	x.states = persistent.NewObjects(budgetKind, states)
-	x.broken, x.entries, x.targets, x.references = broken.Map(), entries.Map(), targets.Map(), references.Map()
+	x.entries, x.targets, x.references = entries.Map(), targets.Map(), references.Map()
 	return x
 }
 

@@ -81,11 +81,6 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	// addBudget reads the terms of e.from, so the terms of next are not needed before.
 	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
 	next.states, next.byLabel, next.references = e.states.Objects(), e.byLabel.Selectors(), e.references.Map()
-	// Follow removes names that no budget or several budgets have. These functions see only the single budget of a
-	// name, which has a state.
-	next.broken = persistent.Follow(x.broken, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, is bool) {
-		return struct{}{}, next.states.Find(snapshot.KeyOf(b)).broken != nil
-	})
 	next.entries = persistent.Follow(x.entries, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, has bool) {
 		return struct{}{}, len(b.Status.DisruptedPods) > 0
 	})

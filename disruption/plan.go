@@ -102,7 +102,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		problems.Add(v.problems...)
 		outcomes = appendOutcome(outcomes, KeyOf(st.PodDisruptionBudget), v.result, problems)
 	}
-	for _, pod := range x.podsWithPlans() {
+	for pod := range x.pods.All() {
 		result, _ := x.decidePod(pod)
 		outcomes = appendOutcome(outcomes, KeyOf(pod), result, snapshot.Problems{})
 	}
@@ -110,24 +110,6 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	outcomes = appendDuplicates(outcomes, x.pods.Duplicates())
 	snapshot.SortByKey(outcomes)
 	return outcomes, x.wholeSnapshot()
-}
-
-// podsWithPlans are the pods whose plan may not be empty, in no particular order. Most clusters have few pods with the
-// condition DisruptionTarget at one time, so PlanAll needs no pass over the pods for them.
-func (x *Index) podsWithPlans() []*corev1.Pod {
-	var pods []*corev1.Pod
-	if x.options.repeatsEvents() {
-		// Any pod can have the event MultiplePodDisruptionBudgets.
-		for pod := range x.pods.All() {
-			pods = append(pods, pod)
-		}
-		return pods
-	}
-	// targets has only names that one pod has, so Find returns a pod.
-	for key := range x.targets.All() {
-		pods = append(pods, x.pods.Find(key))
-	}
-	return pods
 }
 
 // wholeSnapshot returns the problems that belong to no key. Duplicate budgets and pods are outcomes of their own keys; a

@@ -361,7 +361,7 @@ func lookUp(cluster Snapshot, n purekube.Need) purekube.Answer {
 			}
 		}
 	}
-	answer, _ := newAnswers(cluster.Answers).find(lookupOf(n))
+	answer, _ := newAnswers(cluster.Answers).find(lookupKeyOf(n))
 	return answer
 }
 
