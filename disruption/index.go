@@ -31,8 +31,8 @@ import (
 // For n pods and budgets, With and Without cost O(log n) for each object and for each affected budget. A budget that is
 // new, or has another selector, costs the pods with the rarest label that its selector requires. Plan costs the entries
 // of the budget's status. At the first plan, and at the first after a change of any workload or answer, it also costs
-// the controllers of the budget's pods; so does each plan while one of these controllers is unknown, or while several of
-// the budget's pods have one name. Explain costs the pods. About one change in n/2 costs n, when the Index is rebuilt.
+// the controllers of the budget's pods; so does each plan after a change of its pods while one of these controllers is
+// unknown, and with MatchUpstream. Explain costs the pods. About one change in n/2 costs n, when the Index is rebuilt.
 // Until then at most n/2 replaced or removed objects stay in memory.
 //
 // Memory grows with each pair of a budget and a controller that its pods name, and a user of one namespace chooses how
