@@ -40,7 +40,7 @@ func TestPodsInOrder(t *testing.T) {
 		Now:         now,
 		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))},
 		Budgets:     []*policyv1.PodDisruptionBudget{written("web", 0, maxUnavailable("2"), func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = nil })},
-		Pods:        []*corev1.Pod{pod("a", ofRS), pod("b", ofRS), pod("c", ofRS), pod("free", labelled(nil)), pod("twice"), pod("twice")},
+		Pods:        []*corev1.Pod{pod("a", ofRS), pod("b", ofRS), pod("c", ofRS), pod("free", labelled(nil))},
 	}
 	x := disruption.NewIndex(s, disruption.Options{})
 	const (
@@ -76,7 +76,8 @@ func TestPodsInOrder(t *testing.T) {
 		})
 	}
 
-	evictions, _, err := Pods(x, []types.NamespacedName{nn("nobody"), nn("free"), nn("twice")}, Options{})
+	twice, _ := x.With(disruption.Snapshot{Pods: []*corev1.Pod{pod("twice"), pod("twice")}})
+	evictions, _, err := Pods(twice, []types.NamespacedName{nn("nobody"), nn("free"), nn("twice")}, Options{})
 	require.Equal(t, []disruption.Verdict{"", free, ""}, verdicts(evictions), "a pod that is not known may not go")
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.ErrorIs(t, err, purekube.ErrDuplicate)

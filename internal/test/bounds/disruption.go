@@ -50,6 +50,7 @@ var budgets = Subject{Name: "disruption", Cluster: func(n int) Cluster {
 		ReplicaSets: c.ReplicaSets, Deployments: c.Deployments,
 	}
 	x := disruption.NewIndex(s, disruption.Options{})
+	all(x) // the first plan of a budget adds up its controllers
 	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
 	of := func(i int) *policyv1.PodDisruptionBudget { return s.Budgets[at(i, len(s.Budgets))] }
 	check := func(by disruption.Status) func(i int) (int, int) {
@@ -111,6 +112,7 @@ var oneBudget = Subject{Name: "disruption, one budget of all pods", Cluster: fun
 		ReplicaSets: c.ReplicaSets, Deployments: c.Deployments,
 	}
 	x := disruption.NewIndex(s, disruption.Options{})
+	all(x) // the first plan of a budget adds up its controllers
 	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
 	return Cluster{
 		Objects:  len(s.Pods) + len(s.Budgets) + len(s.ReplicaSets) + len(s.Deployments),
