@@ -324,5 +324,3 @@ func TestBadInput(t *testing.T) {
 }
 
 func withoutUIDs(p *corev1.Pod) { p.OwnerReferences[1].UID = "" }
-
-func first[A, B any](a A, _ B) A { return a }
