@@ -394,13 +394,13 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 	x := a.after
 	switch kind {
 	case podKind:
+		// The claims that name the pod, and the pod itself if it was seen to be deleted (D-37).
 		a.claims(x.claimsOn(name))
-		// D-37: so does the pod itself, if it was seen to be deleted. Its plan has had a Need for the pod.
 		for _, pod := range x.pods.Versions(name) {
 			a.claimant(podClaimant(pod))
 		}
 	case claimKind:
-		// D-28: the plan of an owner whose status names a claim that no cache has. No plan of a claim asks for a claim.
+		// D-28: the plan of a claimant whose status names a claim that no cache has. No plan of a claim asks for a claim.
 		a.claimants([]uint64{x.terms.named(usesClaim, name)}, func(c *claimant) bool { return c.resolvesTo(name) })
 	case podGroupKind:
 		// D-32: the pods of a group that is not in the snapshot; D-37: the group that was seen to be deleted; and the
@@ -414,21 +414,18 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 }
 
 // seenDeleted is for a UID that was seen to be deleted, or no longer counts as such. Such a UID makes the cached object
-// doubtful: the plans that read the object have a Need, or have had one.
+// doubtful: the plans that read the object have a Need, or have had one, as where the answer comes or goes.
 func (a *affected) seenDeleted(uid types.UID) {
 	x := a.after
 	term := x.terms.Term(hasUID, string(uid))
 	for pod := range x.podUIDs.Versions(term) {
 		if pod.UID == uid {
-			a.claimant(podClaimant(pod))
-			// By name, since the claim that the pod owns reads whether the cached pod is doubtful.
-			a.claims(x.claimsOn(snapshot.KeyOf(pod)))
+			a.answered(podKind, snapshot.KeyOf(pod))
 		}
 	}
 	for g := range x.groupTerms.Versions(term) {
 		if g.UID == uid {
-			a.claimant(groupClaimant(g))
-			a.members(snapshot.KeyOf(g))
+			a.answered(podGroupKind, snapshot.KeyOf(g))
 		}
 	}
 	// By UID, since the pod of that UID may be gone from the cache already, and one or several other pods may have its

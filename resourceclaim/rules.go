@@ -24,6 +24,12 @@ func (o Options) matchSince137() bool { return o.matchUpstream() && o.MatchUpstr
 
 // What pods and PodGroups get: BR-30-01 to BR-30-04.
 
+// generated is BR-30-01: whether the entry's claim is made from a template, for this pod or its PodGroup alone. An
+// entry with both fields, which the API does not allow, names a claim: what a user has created is never replaced.
+func generated(pc *corev1.PodResourceClaim) bool {
+	return pc.ResourceClaimName == nil && pc.ResourceClaimTemplateName != nil
+}
+
 // getsNothing is why nothing is created or reserved for a pod or PodGroup, whatever else is wrong with it, or empty.
 //
 // D-7: a claim made or reserved for a pod that is done would have to be taken back at once, and the next plan would
@@ -45,12 +51,6 @@ func (o Options) stopsAtFailure() bool { return o.matchUpstream() }
 // tooMany reports whether entry i is beyond the limit of the API. Such a PodGroup does not come from an API server.
 func (o Options) tooMany(c *claimant, i int) bool {
 	return !o.matchUpstream() && c.isGroup() && i >= maxPodGroupClaims
-}
-
-// generated is BR-30-01: whether the entry's claim is made from a template, for this pod or its PodGroup alone. An
-// entry with both fields, which the API does not allow, names a claim: what a user has created is never replaced.
-func generated(pc *corev1.PodResourceClaim) bool {
-	return pc.ResourceClaimName == nil && pc.ResourceClaimTemplateName != nil
 }
 
 // refusedTemplate is the reason why no claim may be made from the template, or nil. The texts are upstream's, because
