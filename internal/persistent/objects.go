@@ -295,9 +295,6 @@ func (o *Objects[T, P]) AddDuplicatesTo(problems *snapshot.Problems) {
 	problems.Add(o.Duplicates()...)
 }
 
-// HasNil reports whether a nil pointer was handed in.
-func (o *Objects[T, P]) HasNil() bool { return o.hasNil }
-
 // Unnamed is an error if objects of the namespace were handed in that cannot be named, and nil otherwise. A nil
 // pointer may be in place of an object of any namespace, and is reported before objects without a name.
 func (o *Objects[T, P]) Unnamed(namespace string) *purekube.ObjectError {
@@ -374,19 +371,6 @@ func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]
 		i += n
 	}
 	return e.Objects(), changes
-}
-
-// Changes returns the changes that make this collection from an empty one.
-func (o *Objects[T, P]) Changes() []Change[P] {
-	unique := slices.AppendSeq(make([]P, 0, o.unique), o.All())
-	changes := make([]Change[P], 0, o.Len())
-	for i, object := range unique {
-		changes = append(changes, Change[P]{Name: o.base.KeyOf(object), After: unique[i : i+1 : i+1]})
-	}
-	for name, versions := range o.several.All() {
-		changes = append(changes, Change[P]{Name: name, After: versions})
-	}
-	return changes
 }
 
 // Edit begins a number of changes that make one other collection.

@@ -113,7 +113,7 @@ func (m model) same(t *testing.T, o *pods) {
 	}
 	o.AddTo(&got)
 	require.Equal(t, want.Err(), got.Err())
-	require.Equal(t, m.hasNil, o.HasNil())
+	require.Equal(t, m.hasNil, o.hasNil)
 	for _, namespace := range []string{"", "a", "b", "c"} {
 		var inNamespace []types.NamespacedName
 		for _, name := range ambiguous {

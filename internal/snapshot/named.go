@@ -14,19 +14,3 @@ var ErrNoName = errors.New("required")
 func NamelessError(kind string) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: kind, Field: "metadata.name", Err: ErrNoName}
 }
-
-// Named is [Compact] for kinds whose key is the name alone. It also leaves out objects without a name, and adds one
-// error to problems if there are any.
-func Named[T any, P Object[T]](kind string, objects []P, problems *Problems) []P {
-	kept := Compact(kind, objects, problems)
-	named := kept[:0]
-	for _, o := range kept {
-		if o.GetName() != "" {
-			named = append(named, o)
-		}
-	}
-	if len(named) < len(kept) {
-		problems.Add(NamelessError(kind))
-	}
-	return named
-}

@@ -63,7 +63,7 @@ func surfaces() []surface {
 			"AllowedAtFullHealth": disruption.AllowedAtFullHealth, "BudgetKey": disruption.BudgetKey, "PodKey": disruption.PodKey,
 			"DesiredHealthy": disruption.DesiredHealthy, "KeyOf": disruption.KeyOf[*policyv1.PodDisruptionBudget],
 			"NewIndex": disruption.NewIndex,
-			"Plan": disruption.Plan, "PlanAll": disruption.PlanAll,
+			"Plan":     disruption.Plan, "PlanAll": disruption.PlanAll,
 		}, []reflect.Type{of[disruption.Index](), of[disruption.UpdateStatus](), of[disruption.ClearDisruptionTarget](), of[disruption.BudgetExplanation](), of[disruption.Counts](),
 			of[disruption.Verdict](), of[disruption.Eviction](), of[disruption.PodExplanation]()}},
 		{"disruption/drain", map[string]any{
