@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -46,8 +47,6 @@ type Options[X, S any] struct {
 	Prepare func(index X) X
 	// At returns what the Index does not learn from events: the time, for most packages.
 	At func(now time.Time, index X) S
-	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
-	Restored func(index X) X
 	// Confirm reads from the API server what the plan of a key rests on, past every cache, and returns a Snapshot with all that
 	// the plan reads, the time included. The key is planned again with it before a request is sent that is Irreversible: see
 	// [purekube.Request]. Nil: no such request is sent.
@@ -77,7 +76,7 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	cluster Cluster
 	queue   workqueue.TypedDelayingInterface[purekube.Key]
 	looking workqueue.TypedDelayingInterface[purekube.Need]
-	watched []watched
+	watched []*watched
 	broken  error
 	// empty is the Index of a cluster without objects, and reads are Options.Confirm. One plan is confirmed at a time: what is
 	// read for it may be as large as the caches.
@@ -114,7 +113,7 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 		plans = func(key purekube.Key) bool { return filter(name, key) }
 	}
 	controller.loop = reconcile.New(index, reconcile.Options[X, S]{
-		Synced: controller.HasSynced, Prepare: o.Prepare, Restored: o.Restored, Plans: plans, At: o.At, Answers: o.Answers, DecidesWithout: o.DecidesWithout,
+		Synced: controller.HasSynced, Prepare: o.Prepare, Plans: plans, At: o.At, Answers: o.Answers, DecidesWithout: o.DecidesWithout,
 		Written: o.Written, RetryProblems: o.RetryProblems, Retries: o.Retries,
 	})
 	return controller, nil
@@ -154,10 +153,17 @@ func (c *Controller[X, S, A]) enqueue(keys []purekube.Key) {
 // Stop begins no new plan. Run returns when the plans under way are finished: their writes take 30 seconds at most.
 func (c *Controller[X, S, A]) Stop() { c.stop() }
 
+// ErrRestored is the error of Run where the cache of an informer went back to an older resourceVersion: etcd was restored
+// from a backup. End the process, and start it again: what its controllers remember, looked up and wait for is of the cluster
+// from before the restore.
+var ErrRestored = errors.New("etcd was restored from a backup: start again")
+
 var errRanBefore = errors.New("a controller runs once")
 
 // Run waits until HasSynced, and plans until ctx is done. Then it returns nil: calls under way end with ctx. To let plans
 // that are under way come to their end, call Stop before. Run it once, and only while no other replica runs.
+//
+// It returns [ErrRestored] where etcd was restored from a backup. Calls under way end then, too.
 //
 // It logs with the logger of the context (klog.FromContext).
 func (c *Controller[X, S, A]) Run(ctx context.Context) error {
@@ -172,7 +178,8 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", c.name, errRanBefore)
 	}
 	log := klog.FromContext(ctx).WithValues("controller", c.name)
-	ctx = klog.NewContext(ctx, log)
+	ctx, cutOff := context.WithCancelCause(klog.NewContext(ctx, log))
+	defer cutOff(nil)
 	defer c.leave(log)
 	ending, end := context.WithCancel(ctx) // with ctx or Stop
 	defer end()
@@ -201,18 +208,29 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	for range lookers {
 		running.Go(func() { c.lookUpAll(ending) })
 	}
-	running.Go(func() { c.lookAtCaches(ending) })
+	running.Go(func() {
+		for ending.Err() == nil {
+			c.lookAtCaches(cutOff) // where no event queues a key
+			select {
+			case <-ending.Done():
+			case <-time.After(cachesPause):
+			}
+		}
+	})
 	workers := c.cluster.Workers
 	if workers < 1 {
 		workers = defaultWorkers
 	}
 	for range workers {
-		running.Go(func() { c.work(ctx, ending) })
+		running.Go(func() { c.work(ctx, ending, cutOff) })
 	}
 	<-ending.Done()
 	c.looking.ShutDown()
 	c.queue.ShutDown()
 	running.Wait()
+	if err := context.Cause(ctx); errors.Is(err, ErrRestored) {
+		return err
+	}
 	return nil
 }
 
@@ -250,12 +268,13 @@ func (c *Controller[X, S, A]) ended(ctx context.Context) bool {
 }
 
 // work plans what is queued, and makes the calls of plans with ctx. Plans are confirmed until ending.
-func (c *Controller[X, S, A]) work(ctx, ending context.Context) {
+func (c *Controller[X, S, A]) work(ctx, ending context.Context, cutOff context.CancelCauseFunc) {
 	for {
 		key, shutdown := c.queue.Get()
 		if shutdown {
 			return
 		}
+		c.lookAtCaches(cutOff)
 		if !c.ended(ctx) { // what is still queued is planned after the next start
 			c.process(ctx, ending, key)
 		}
@@ -263,26 +282,20 @@ func (c *Controller[X, S, A]) work(ctx, ending context.Context) {
 	}
 }
 
-// cachesAt tells the loop how far the caches are.
-func (c *Controller[X, S, A]) cachesAt(now time.Time) {
+// lookAtCaches ends everything with ErrRestored where the cache of an informer is at an older version than at the last look.
+func (c *Controller[X, S, A]) lookAtCaches(cutOff context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, w := range c.watched {
-		if w.version != nil {
-			c.enqueue(c.loop.CacheAt(now, w.resource.GroupResource(), w.version()))
+		if w.version == nil {
+			continue
 		}
-	}
-}
-
-// lookAtCaches notices that etcd was restored from a backup where no event queues a key.
-func (c *Controller[X, S, A]) lookAtCaches(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-time.After(cachesPause):
-			c.mu.Lock()
-			c.cachesAt(now)
-			c.mu.Unlock()
+		version := w.version()
+		if order, err := resourceversion.CompareResourceVersion(version, w.at); err == nil && order < 0 {
+			cutOff(fmt.Errorf("%s: the cache of %s went back from resourceVersion %s to %s: %w", c.name, w.resource.GroupResource(), w.at, version, ErrRestored))
+			continue
 		}
+		w.at = version
 	}
 }
 
@@ -290,7 +303,6 @@ func (c *Controller[X, S, A]) lookAtCaches(ctx context.Context) {
 func (c *Controller[X, S, A]) process(ctx, ending context.Context, key purekube.Key) {
 	started := time.Now()
 	c.mu.Lock()
-	c.cachesAt(started)
 	t := c.loop.Begin(started, key)
 	c.mu.Unlock()
 	for t.Step == reconcile.Plan {

@@ -30,9 +30,8 @@
 //     error with growing pauses.
 //   - A create that a proxy answers with 502, 503 or 504 counts as a create without an answer: the API server may have done it.
 //   - All writes of one plan have 30 seconds together, which do not begin before the lookups have ended.
-//   - Where an informer tells that its cache went back to an older resourceVersion, etcd was restored from a backup. A
-//     controller notices that within ten seconds, forgets what it remembered and looked up, and plans every key. Until it
-//     notices, it uses no answer that is older than a minute: restart the controllers if the API server was back sooner.
+//   - Where the cache of an informer goes back to an older resourceVersion, etcd was restored from a backup. A controller looks
+//     before each plan and every ten seconds, and ends with [ErrRestored].
 //
 // # The duties of the packages
 //
@@ -51,10 +50,11 @@
 //   - With informers of yours: the first list of a new process must not be older than what the process before it
 //     wrote, or pods may get a second claim. [New] asks for lists of now; client-go does where the API server
 //     streams lists.
-//   - Without LastSyncResourceVersion (see [Informer]), restart the controllers after a restore of etcd.
+//   - All packages: when Run returns an error, end the process, and start it again. After a restore of etcd, restart it in any
+//     case: a cache goes back only where its informer lists again, and an [Informer] without LastSyncResourceVersion does not tell.
 //
 // What the controllers do for the duties that need memory: servicecidr 3 (DeletionSeen, by this process's clock),
-// resourceclaim 4 and 7 (AssumedClaims and DeletedPods, dropped after a restore), resourceclaim 5 (a create without an answer
+// resourceclaim 4 and 7 (AssumedClaims and DeletedPods), resourceclaim 5 (a create without an answer
 // is not made again for five seconds), ttl 2 (the step is recovered from the annotations before the first plan).
 //
 // # Logs

@@ -16,7 +16,7 @@ import (
 // cache.Informer.
 //
 // Where an informer has a method LastSyncResourceVersion() string, as client-go's has, a controller notices by it that etcd was
-// restored from a backup.
+// restored from a backup: see [ErrRestored].
 type Informer interface {
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }

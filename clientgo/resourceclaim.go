@@ -28,9 +28,9 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 			c.Lookup = podGroupLookup{c.Lookup, c.PodGroups.Version}
 		}
 	}
-	m := &claimmemory.Memory{ClaimsAt: func() string { return "" }}
+	m := &claimmemory.Memory{}
 	controller, err := NewController("resourceclaim", resourceclaim.NewIndex(S{}, o), c, Options[*resourceclaim.Index, S]{
-		At: m.At, Restored: m.Restored, Answers: claimmemory.Confirmed, Written: m.Wrote, RetryProblems: true,
+		At: m.At, Answers: claimmemory.Confirmed, Written: m.Wrote, RetryProblems: true,
 	})
 	if err != nil {
 		return nil, err
@@ -41,12 +41,6 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 		}
 	})
 	Watch(controller, func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} }, m.ClaimGone)
-	if controller.broken != nil {
-		return controller, controller.broken
-	}
-	if version := controller.watched[len(controller.watched)-1].version; version != nil {
-		m.ClaimsAt = version
-	}
 	Watch(controller, func(o *resourcev1.ResourceClaimTemplate) S {
 		return S{Templates: []*resourcev1.ResourceClaimTemplate{o}}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/reconcile"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
@@ -54,45 +54,124 @@ func (w *writer) Do(_ context.Context, r purekube.Request) (runtime.Object, erro
 	return claim, nil
 }
 
-// A claim that was made before etcd was restored from a backup is not there any more. The pod gets another one as soon
-// as the claims are listed again, though no event tells, and not after the hour for which a written claim is believed in.
-func TestRestoreDropsWhatWasWritten(t *testing.T) {
+// A claim that was made before etcd was restored from a backup is not there any more. The controller ends as soon as the
+// claims are listed again, though no event tells. The next one makes another claim for the pod, at once and not after the hour
+// for which a written claim is believed in.
+func TestRestoreEndsTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p", UID: "p"}, Spec: corev1.PodSpec{
 				ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}}},
 			&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu"}})
-		events := watch.NewFake()
-		first := true
+		var events *watch.FakeWatcher
 		client.PrependWatchReactor("resourceclaims", func(clienttesting.Action) (bool, watch.Interface, error) {
-			if first {
-				first = false
-				return true, events, nil
-			}
-			return true, watch.NewFake(), nil
+			events = watch.NewFake()
+			return true, events, nil
 		})
-		var version atomic.Value
-		version.Store("100")
+		version := "100"
 		client.PrependReactor("list", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, &resourcev1.ResourceClaimList{ListMeta: metav1.ListMeta{ResourceVersion: version.Load().(string)}}, nil
+			return true, &resourcev1.ResourceClaimList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
 		})
 		w := &writer{}
-		f := informers.NewSharedInformerFactory(client, 0)
-		r, err := NewResourceClaim(clusterOf(f, w, nil), resourceclaim.Options{})
-		require.NoError(t, err)
-		go func() {
+		start := func() (ended chan error, stop func()) {
+			f := informers.NewSharedInformerFactory(client, 0)
+			r, err := NewResourceClaim(clusterOf(f, w, nil), resourceclaim.Options{})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
+			f.Start(ctx.Done())
+			ended = make(chan error, 1)
+			go func() { ended <- r.Run(ctx) }()
 			time.Sleep(time.Minute)
-			version.Store("50")
-			events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
-		}()
-		run(t, f, r, 5*time.Minute)
-		creates := 0
-		for _, s := range w.sent {
-			if s == "create resourceclaims" {
-				creates++
-			}
+			return ended, func() { cancel(); f.Shutdown() }
 		}
-		require.Equal(t, 2, creates, "%v", w.sent)
+		creates := func() (n int) {
+			for _, s := range w.sent {
+				if s == "create resourceclaims" {
+					n++
+				}
+			}
+			return n
+		}
+
+		ended, stop := start()
+		require.Equal(t, 1, creates(), "%v", w.sent)
+		version = "50"
+		events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
+		time.Sleep(2 * cachesPause)
+		err := <-ended
+		require.ErrorIs(t, err, ErrRestored)
+		require.EqualError(t, err, "resourceclaim: the cache of resourceclaims.resource.k8s.io went back from resourceVersion 100 to 50: etcd was restored from a backup: start again")
+		require.Equal(t, 1, creates(), "%v", w.sent)
+		stop()
+
+		ended, stop = start()
+		require.Equal(t, 2, creates(), "%v", w.sent)
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+// at is an informer whose cache is at a resourceVersion that the test sets.
+type at struct {
+	handlers
+	version atomic.Value
+}
+
+func (a *at) LastSyncResourceVersion() string { return a.version.Load().(string) }
+
+// stuck sends requests that get no answer before the end of their context.
+type stuck struct{ writer }
+
+func (s *stuck) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+	_, _ = s.writer.Do(ctx, r)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// When the cache went back, no plan begins any more, and requests of plans under way are cut off.
+func TestNothingIsSentAfterARestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := func(name string) *corev1.Node {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "5"}}
+		}
+		informer, client, plans := &at{}, &stuck{}, 0
+		informer.version.Store("100")
+		c, err := NewTTL(Cluster{
+			Informers: func(runtime.Object) (Informer, error) { return informer, nil }, Client: client,
+			Hooks: Hooks{OnPlan: func(PlanResult) { plans++ }},
+		}, ttl.Options{})
+		require.NoError(t, err)
+		informer.OnAdd(node("a"), true)
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(logr.NewContext(t.Context(), logr.Discard())) }()
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"patch nodes"}, client.sent)
+		informer.version.Store("99")
+		informer.OnAdd(node("b"), false)
+		synctest.Wait()
+		require.ErrorIs(t, <-ended, ErrRestored)
+		require.Equal(t, 1, plans)
+		require.Equal(t, []string{"patch nodes"}, client.sent)
+	})
+}
+
+// A cache that goes on is no restore, whatever its versions look like.
+func TestCacheThatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer := &at{}
+		informer.version.Store("")
+		c, err := NewTTL(Cluster{Informers: func(runtime.Object) (Informer, error) { return informer, nil }, Client: &writer{}}, ttl.Options{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		for _, version := range []string{"9", "10", "10", "1000", "18446744073709551616"} {
+			informer.version.Store(version)
+			time.Sleep(2 * cachesPause)
+			require.Empty(t, ended)
+		}
+		cancel()
+		require.NoError(t, <-ended)
 	})
 }
 
@@ -109,46 +188,6 @@ func (h *handlers) AddEventHandler(to cache.ResourceEventHandler) (cache.Resourc
 }
 
 func (*handlers) HasSynced() bool { return true }
-
-// A list after a restore from a backup shows that an object is gone. The last resourceVersion of that is from before the
-// restore, and does not mean that the Index has what was written after it.
-func TestMissedDeletionLiftsNoFence(t *testing.T) {
-	node := func(name string, uid types.UID, version string) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, ResourceVersion: version}}
-	}
-	for _, tc := range []struct {
-		name string
-		gone func(*handlers)
-	}{
-		{"a deletion", func(h *handlers) {
-			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "old", Obj: node("old", "1", "1000")})
-		}},
-		{"a replacement", func(h *handlers) { h.OnUpdate(node("old", "1", "1000"), node("old", "3", "40")) }},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			h, now := &handlers{}, time.Now()
-			c, err := NewTTL(Cluster{Informers: func(runtime.Object) (Informer, error) { return h, nil }, Client: &writer{}}, ttl.Options{})
-			require.NoError(t, err)
-			h.OnAdd(node("node", "2", "5"), true)
-			h.OnAdd(node("old", "1", "1000"), true)
-			c.loop.CacheAt(now, c.watched[0].resource.GroupResource(), "1000")
-			c.open()
-			t.Cleanup(c.queue.ShutDown)
-			t.Cleanup(c.looking.ShutDown)
-			_, _, started := c.loop.Start(now)
-			require.True(t, started)
-			c.loop.CacheAt(now, c.watched[0].resource.GroupResource(), "50")
-			key := ttl.Key("node")
-			turn := c.loop.Begin(now, key)
-			result, problems := turn.Index.Plan(key)
-			c.loop.Planned(now, turn, result, problems)
-			c.loop.Sent(now, turn, result.Actions[0].Request(nil), node("node", "2", "51"), nil)
-			c.loop.End(now, turn, nil, false)
-			tc.gone(h)
-			require.Equal(t, reconcile.Wait, c.loop.Begin(now, key).Step)
-		})
-	}
-}
 
 // The clock of the API server that wrote the deletion timestamp may be behind: the allocators have the whole grace
 // period all the same.
@@ -176,7 +215,7 @@ func TestGracePeriodCountsFromTheFirstSight(t *testing.T) {
 	}
 }
 
-// A restore from a backup may undo the deletion of a ServiceCIDR. Its next deletion has a grace period of its own,
+// A restore from a backup that no cache tells of may undo the deletion of a ServiceCIDR. Its next deletion has a grace period of its own,
 // whatever the clock of the API server that wrote its timestamp.
 func TestGracePeriodAfterARestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +250,7 @@ func TestGracePeriodAfterARestore(t *testing.T) {
 	})
 }
 
-// After a restore from a backup, a pod that was seen deleted runs again, and its claim may be shown before it. What the
+// After a restore from a backup that no cache tells of, a pod that was seen deleted runs again, and its claim may be shown before it. What the
 // API server has decides, not what was seen.
 func TestPodThatIsBackKeepsItsDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

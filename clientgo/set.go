@@ -184,7 +184,8 @@ func (s *Set) Stop() {
 // their end. Run it once and, without a Lease, only while no other replica runs.
 //
 // The informers start with the Lease: what a replica knows begins with lists that it made while it led. When the Lease is
-// lost, Run returns [ErrLeaseLost]: end the process then, since the next leader begins with nothing, too.
+// lost, Run returns [ErrLeaseLost], and where etcd was restored from a backup, [ErrRestored]: end the process then, since the
+// next leader begins with nothing, too.
 func (s *Set) Run(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
@@ -200,12 +201,12 @@ func (s *Set) Run(ctx context.Context) error {
 
 // work runs the informers and the controllers.
 func (s *Set) work(ctx context.Context) error {
-	informing, end := context.WithCancel(ctx)
-	s.record(informing)
+	ctx, end := context.WithCancel(ctx)
+	s.record(ctx)
 	defer s.events.Shutdown()
-	s.factory.Start(informing.Done())
+	s.factory.Start(ctx.Done())
 	defer s.factory.Shutdown()
-	s.podGroups.Start(informing.Done())
+	s.podGroups.Start(ctx.Done())
 	defer s.podGroups.Shutdown()
 	defer end()
 	s.working.Store(true)
@@ -214,7 +215,7 @@ func (s *Set) work(ctx context.Context) error {
 	for i, c := range s.controllers {
 		running.Go(func() {
 			if failed[i] = c.Run(ctx); failed[i] != nil {
-				s.Stop() // all of them, or none
+				end() // all of them, or none
 			}
 		})
 	}

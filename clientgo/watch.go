@@ -17,9 +17,10 @@ import (
 type watched struct {
 	resource schema.GroupVersionResource
 	// synced reports whether the handler has seen the listed objects. version is the version of the cache, and nil if
-	// it is not known.
+	// it is not known. at is what it was at the last look, under the controller's mu.
 	synced  func() bool
 	version func() string
+	at      string
 	// remove takes the handler away from the informer.
 	remove func() error
 }
@@ -75,8 +76,7 @@ func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
 			with(object)
 		},
 		DeleteFunc: func(object any) {
-			// The informer missed the deletion, and has only the last state that it saw. Its version tells nothing new, and
-			// after a restore from a backup it is one that the cache has yet to come to.
+			// The informer missed the deletion, and has only the last state that it saw: its version tells nothing new.
 			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				without(missed.Obj, "")
 			} else {
@@ -87,7 +87,7 @@ func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
 	if err != nil {
 		return err // the informer has stopped
 	}
-	w := watched{resource: full, synced: registration.HasSynced, remove: func() error { return nil }}
+	w := &watched{resource: full, synced: registration.HasSynced, remove: func() error { return nil }}
 	if removing, ok := informer.(interface {
 		RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
 	}); ok {

@@ -16,7 +16,7 @@
 //
 //  1. Switch the same controller of kube-controller-manager off. Two writers of one status keep overwriting each other.
 //  2. Elect a leader, or run one replica: two replicas of resourceclaim make two claims for one pod. When the manager
-//     returns because it lost its Lease, end the process.
+//     returns because it lost its Lease, or because of [clientgo.ErrRestored], end the process.
 //  3. Add each controller once, before the manager starts. Controllers of one Add share informers.
 //  4. Give the manager's account the rights that examples/manager/manifests/rbac.yaml lists for the controller.
 //

@@ -38,8 +38,8 @@
 //     an error, or 404, 409 or 422, take a new snapshot and plan again with back-off.
 //  4. Retry a key whose plan has an error, with back-off. The actions of a result with an error are right.
 //  5. Keep the claims that writes returned until the cache has them (memory.AssumedClaims), and give them as
-//     Snapshot.Assumed; otherwise an entry may get a second claim. Call CacheAt before each plan. If it reports a
-//     restore from a backup, plan every key.
+//     Snapshot.Assumed; otherwise an entry may get a second claim. If your cache goes back to an older resourceVersion,
+//     etcd was restored from a backup: end the process, and begin with empty memories.
 //  6. After a restart, and after a create without an answer, list claims that are no older than the last created claim.
 //  7. Answer Needs from the API server, not from a cache, and discard an answer after the plan that asked for it.
 //  8. Switch off the resourceclaim controller of kube-controller-manager: both would create claims.

@@ -63,7 +63,7 @@ func (f *fences) clone() fences {
 		}
 		return known[own]
 	}
-	c := fences{seen: maps.Clone(f.seen), at: maps.Clone(f.at), restored: maps.Clone(f.restored), of: map[purekube.Key]*fence{}, order: slices.Clone(f.order),
+	c := fences{seen: maps.Clone(f.seen), of: map[purekube.Key]*fence{}, order: slices.Clone(f.order),
 		waiting: map[schema.GroupResource]*waiters{}}
 	for key, own := range f.of {
 		c.of[key] = clone(own)

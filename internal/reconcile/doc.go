@@ -27,8 +27,8 @@
 //	 4. After each Planned, queue the lookups of Turn.Ask, and call Tick for the key after Turn.Tick, whatever Step says.
 //	    A need is in the hands of one looker at a time. A need that is queued during its call has another call afterwards.
 //	 5. Plan, and make all calls, outside of whatever lock is around the Loop. The Index of a Turn never changes.
-//	 6. Where an informer can say which resourceVersion its cache is at, call CacheAt before each turn.
-//	 7. After a crash, begin with a new Loop: nothing in it has to outlive the process.
+//	 6. After a crash, and after etcd was restored from a backup, begin with a new Loop. Nothing in it has to outlive the
+//	    process, and fences, answers and deletions from before a restore are of another cluster.
 //
 // # What the Loop guarantees
 //
@@ -47,7 +47,5 @@
 //   - What a plan with answers wrote is no news to its own key, where the answer to the write comes before its event. Else a
 //     status whose lookups are always late would be refused because it was written.
 //   - Of the answers that a plan waits for, only an answer that is too old is asked for again, after a pause and with an error.
-//   - After a restore from a backup (CacheAt goes back) every key is planned, fences count from the restored
-//     resourceVersions, and no plan uses an answer from before the restore. Before that is noticed, answers that a plan waits
-//     for are at most [MaxAgeOfAnswers] old.
+//   - A plan that waits for all of its answers uses none that is older than [MaxAgeOfAnswers].
 package reconcile

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"container/heap"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,12 +21,9 @@ const FenceTimeout = 5 * time.Second
 // again. This makes nothing staler: a watch shows the changes of a resource in order, so that what an Index without the
 // write can know beyond it is of another resource, and comes with the write or after FenceTimeout.
 type fences struct {
-	// seen has, for each watched resource, the newest resourceVersion that is in the Index. at has the resourceVersion
-	// of the informer's cache.
-	seen, at map[schema.GroupResource]string
-	// restored is when the cache of a resource went back. For FenceTimeout, the handlers may yet see what was there before.
-	restored map[schema.GroupResource]time.Time
-	of       map[purekube.Key]*fence
+	// seen has, for each watched resource, the newest resourceVersion that is in the Index.
+	seen map[schema.GroupResource]string
+	of   map[purekube.Key]*fence
 	// order has the keys by the time that their fences end.
 	order []fenceEnd
 	// waiting are the keys that were to be planned while a fence kept them back, by the version that they wait for.
@@ -48,8 +44,8 @@ type fenceEnd struct {
 }
 
 func newFences() fences {
-	return fences{seen: map[schema.GroupResource]string{}, at: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{},
-		restored: map[schema.GroupResource]time.Time{}, waiting: map[schema.GroupResource]*waiters{}}
+	return fences{seen: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{},
+		waiting: map[schema.GroupResource]*waiters{}}
 }
 
 func (f *fences) watch(resource schema.GroupResource) {
@@ -58,45 +54,16 @@ func (f *fences) watch(resource schema.GroupResource) {
 
 // see notes that the Index has an object as an informer shows it, and returns the keys that waited for it.
 func (f *fences) see(resource schema.GroupResource, version string) (lifted []purekube.Key) {
-	// Right after a restore, the version may be from before it: higher than all that is written from then on.
-	if _, unsure := f.restored[resource]; unsure || !newer(version, f.seen[resource]) {
+	if !newer(version, f.seen[resource]) {
 		return nil
 	}
 	f.seen[resource] = version
 	for w := f.waiting[resource]; w != nil && len(*w) > 0 && !newer((*w)[0].version, version); {
-		lifted = append(lifted, f.lift(w))
+		first := heap.Pop(w).(waiter)
+		first.of.waiting = false // another resource may hold it still
+		lifted = append(lifted, first.key)
 	}
 	return lifted
-}
-
-func (f *fences) lift(w *waiters) purekube.Key {
-	first := heap.Pop(w).(waiter)
-	first.of.waiting = false // another resource may hold it still
-	return first.key
-}
-
-// cacheAt notes how far the cache of a resource is. Where it went back, nothing that was seen counts any more. What was written
-// holds its key for FenceTimeout at most: some of it may have been written after the restore.
-func (f *fences) cacheAt(now time.Time, resource schema.GroupResource, version string) (lifted []purekube.Key, restored bool) {
-	if at, unsure := f.restored[resource]; unsure && !now.Before(at.Add(FenceTimeout)) {
-		delete(f.restored, resource)
-	}
-	if version == "" {
-		return nil, false
-	}
-	before := f.at[resource]
-	f.at[resource] = version
-	if before == "" || !newer(before, version) {
-		return nil, false
-	}
-	f.seen[resource], f.restored[resource] = "", now // the handlers have yet to see the list
-	for _, w := range f.waiting {
-		for len(*w) > 0 {
-			lifted = append(lifted, f.lift(w))
-		}
-	}
-	slices.SortFunc(lifted, purekube.Key.Compare)
-	return lifted, true
 }
 
 // own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then: such a

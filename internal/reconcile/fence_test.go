@@ -28,18 +28,5 @@ func TestFencesDoTheSameEachTime(t *testing.T) {
 		}
 		require.Empty(t, f.see(claims, "11"), "a key waits for one resource at a time: for the first one by name")
 		require.Len(t, f.see(groups, "12"), 4)
-
-		for i := range 4 {
-			written := claims
-			if i%2 == 1 {
-				written = groups
-			}
-			f.set(now, key(i), map[schema.GroupResource]string{written: "20"}, false)
-			f.hold(now, key(i))
-		}
-		f.cacheAt(now, claims, "20")
-		lifted, restored := f.cacheAt(now, claims, "10")
-		require.True(t, restored)
-		require.Equal(t, []purekube.Key{key(0), key(1), key(2), key(3)}, lifted)
 	}
 }

@@ -130,15 +130,6 @@ func (l *lookups[X]) drop(key purekube.Key) {
 	q.open = nil
 }
 
-// dropAll forgets all questions, and returns their keys. Calls under way answer nobody.
-func (l *lookups[X]) dropAll() []purekube.Key {
-	keys := sortedBy(l.questions, purekube.Key.Compare)
-	for _, key := range keys {
-		l.drop(key)
-	}
-	return keys
-}
-
 // Look begins the call for a need that was queued. Where it reports false, nobody wants to know any more: make no call.
 func (l *Loop[X, S, A]) Look(now time.Time, n purekube.Need) bool {
 	askers := l.lookups.askers[n]

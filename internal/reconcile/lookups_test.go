@@ -179,6 +179,23 @@ func TestOwnStatusIsNoNews(t *testing.T) {
 	require.Contains(t, event("10"), web, "somebody else wrote it")
 }
 
+// reserved is a claim that is reserved for a pod, which the Index does not have. Its plan looks that pod up.
+var reserved = &resourcev1.ResourceClaim{
+	ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu", UID: "c", ResourceVersion: "5", Finalizers: []string{resourcev1.Finalizer}},
+	Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{},
+		ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}},
+}
+
+func reservedLoop(claim *resourcev1.ResourceClaim) *Loop[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action] {
+	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}}, resourceclaim.Options{})
+	return New(index, Options[*resourceclaim.Index, resourceclaim.Snapshot]{
+		Synced: func() bool { return true },
+		Answers: func(a map[purekube.Need]purekube.Answer) resourceclaim.Snapshot {
+			return resourceclaim.Snapshot{Answers: a}
+		},
+	})
+}
+
 // Lookups that take longer than an answer may be old are not made again all together: what is young enough stays, and what is
 // made again is reported.
 func TestOnlyOldAnswersAreAskedForAgain(t *testing.T) {

@@ -17,8 +17,6 @@ type Options[X, S any] struct {
 	Synced func() bool
 	// Prepare gets the Index that has the listed objects, and returns the Index to start with.
 	Prepare func(index X) X
-	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
-	Restored func(index X) X
 	// Plans reports whether the key is to be planned. It is asked before each plan. Nil: every key is.
 	Plans func(purekube.Key) bool
 	// At returns what the Index does not learn from events: the time, for most packages.
@@ -69,20 +67,15 @@ func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, cha
 		return nil
 	}
 	affected = slices.DeleteFunc(slices.Clone(affected), func(key purekube.Key) bool { return l.fences.own(key, resource, version) })
-	for _, key := range affected {
-		l.affected(key)
+	for _, key := range affected { // the answers that its plan waits for may be older than the event
+		if t := l.turns[key]; t != nil {
+			t.question.again = true
+		}
+		if q := l.lookups.questions[key]; q != nil {
+			q.again = true
+		}
 	}
 	return append(affected, lifted...)
-}
-
-// affected notes that an event affects the key: answers that it waits for may be older than the event.
-func (l *Loop[X, S, A]) affected(key purekube.Key) {
-	if t := l.turns[key]; t != nil {
-		t.question.again = true
-	}
-	if q := l.lookups.questions[key]; q != nil {
-		q.again = true
-	}
 }
 
 // Start lets turns begin, once every handler has seen what was listed; until then it reports false. It returns the keys
@@ -95,40 +88,11 @@ func (l *Loop[X, S, A]) Start(now time.Time) (keys []purekube.Key, problems erro
 		l.index = l.o.Prepare(l.index)
 	}
 	l.started = true
-	keys, problems = l.all(now)
-	return keys, problems, true
-}
-
-// all are the keys that there is something to do for. Earlier questions are asked again.
-func (l *Loop[X, S, A]) all(now time.Time) (keys []purekube.Key, problems error) {
 	outcomes, problems := l.current(now).PlanAll()
 	for _, o := range outcomes {
-		l.affected(o.Key)
 		keys = append(keys, o.Key)
 	}
-	return keys, problems
-}
-
-// CacheAt says that the cache of a watched resource is at this resourceVersion. Where that is older than what it was at
-// before, etcd was restored from a backup. Then the fences count from there, and every key is returned. No plan uses an
-// answer from before that.
-func (l *Loop[X, S, A]) CacheAt(now time.Time, resource schema.GroupResource, version string) []purekube.Key {
-	lifted, restored := l.fences.cacheAt(now, resource, version)
-	if !restored {
-		return nil
-	}
-	if l.o.Restored != nil {
-		l.index = l.o.Restored(l.index)
-	}
-	if !l.started {
-		return nil
-	}
-	asked := l.lookups.dropAll()
-	for _, t := range l.turns {
-		t.void = t.void || t.Step == Plan
-	}
-	keys, _ := l.all(now) // the plan of each key says what is wrong
-	return slices.Concat(keys, lifted, asked)
+	return keys, problems, true
 }
 
 // current is the Index of now.

@@ -24,8 +24,8 @@ func (l *Loop[X, S, A]) Text(index func(X) string, answer func(purekube.Answer) 
 	}
 	for _, key := range sortedBy(l.turns, purekube.Key.Compare) {
 		t := l.turns[key]
-		fmt.Fprintf(&w.b, "turn %s %s %s, until %s, late %t %d, again %t, void %t, failures %v, unconfirmed %t, written", key, t.Step, index(t.Index), clock(t.WriteBy),
-			t.late, t.Late, t.again, t.void, t.Failures, t.unconfirmed)
+		fmt.Fprintf(&w.b, "turn %s %s %s, until %s, late %t %d, again %t, failures %v, unconfirmed %t, written", key, t.Step, index(t.Index), clock(t.WriteBy),
+			t.late, t.Late, t.again, t.Failures, t.unconfirmed)
 		w.versions(t.written)
 		w.answers(t.answers)
 		w.question(t.question)
@@ -120,11 +120,6 @@ func (w *writer[X]) lookups(l *lookups[X]) {
 func (w *writer[X]) fences(f *fences) {
 	w.b.WriteString("seen")
 	w.versions(f.seen)
-	w.b.WriteString("at")
-	w.versions(f.at)
-	for _, r := range sortedBy(f.restored, compareResources) {
-		fmt.Fprintf(&w.b, "restored %s %s\n", r, clock(f.restored[r]))
-	}
 	fence := func(key purekube.Key, of *fence) {
 		fmt.Fprintf(&w.b, "fence %s %t until %s, waiting %t, answered %t", key, f.of[key] == of, clock(of.until), of.waiting, of.answered)
 		w.versions(of.written)

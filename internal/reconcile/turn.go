@@ -94,7 +94,6 @@ type Turn[X any, A purekube.Action] struct {
 	// late: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an answer.
 	late    bool
 	again   bool
-	void    bool // etcd was restored since the turn began
 	written map[schema.GroupResource]string
 }
 
@@ -156,12 +155,6 @@ func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
 func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
 	q := t.question
 	t.Ask, t.Tick = nil, 0
-	if t.void {
-		l.lookups.drop(t.Key)
-		l.wait(t)
-		t.Next = t.Next.sooner(0)
-		return
-	}
 	if len(result.Needs) == 0 {
 		t.Result, t.Problems, t.Step, t.WriteBy = result, problems, CarryOut, now.Add(WritesTimeout)
 		if slices.ContainsFunc(result.Actions, irreversible[A]) {

@@ -29,8 +29,8 @@ const AssumeFor = time.Hour
 // is deleted before your cache shows it, and you do not call Forget, it is kept for [AssumeFor] and then dropped. Until
 // then a pod's status may name it; the first plan after that corrects the status.
 //
-// Call CacheAt before each plan, with the resourceVersion of your cache of claims. After a restore from a backup, the
-// API server may not have the claims that are kept here.
+// After a restore of etcd from a backup, the API server may not have the claims that are kept here: begin with an empty
+// AssumedClaims.
 //
 // It is safe for concurrent use and has no clock: you pass the times. The zero value is empty.
 //
@@ -48,9 +48,6 @@ type AssumedClaims struct {
 	// forgotten are the UIDs of claims that are gone, the last ones.
 	// It is made by the first Forget, so that the zero value works.
 	forgotten *lru.Cache
-	// cacheAt is the resourceVersion of the cache.
-	// It is empty before the first CacheAt, and does not compare then.
-	cacheAt string
 }
 
 // maxForgotten is how many deletions may overtake the answer to a write. A delete event and an answer come over
@@ -87,7 +84,7 @@ func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 			return
 		}
 	}
-	// The zero value is empty, and so is the value after CacheAt has reported a restore.
+	// The zero value is empty.
 	if a.claims == nil {
 		a.claims = map[types.NamespacedName]assumedClaim{}
 	}
@@ -109,28 +106,6 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 			delete(a.claims, key)
 		}
 	}
-}
-
-// CacheAt records that your cache of claims is at that resourceVersion: the resourceVersion of a list, or the result of
-// LastSyncResourceVersion of an informer. If it is older than the previous one, the API server was restored from a
-// backup: CacheAt drops all claims and returns true. Then clear the [DeletedPods] as well, since deleted UIDs may exist
-// again, and plan every key. A resourceVersion that does not compare changes nothing.
-func (a *AssumedClaims) CacheAt(resourceVersion string) (restored bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	// Compared with itself a resourceVersion is either equal or malformed. A malformed one must not become cacheAt:
-	// then a restore would go unnoticed.
-	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(resourceVersion, a.cacheAt)
-	a.cacheAt = resourceVersion
-	if err != nil || order >= 0 { // the first one is compared with none
-		return false
-	}
-	// Deleted claims may exist again after a restore, with the same UID. So the memory of deletions is dropped too.
-	a.claims, a.forgotten = nil, nil
-	return true
 }
 
 // Listed finds claims that a cache shows by name, as the Index of package resourceclaim does.

@@ -69,10 +69,6 @@ func TestBR3009_DeletedPods(t *testing.T) {
 			require.Len(t, d.UIDs(), 500)
 			d.UIDs().Insert("another")
 			require.False(t, d.Has("another"), "the set is the caller's")
-			d.Clear()
-			require.False(t, d.Has("one more"))
-			require.Empty(t, d.UIDs())
-			require.Empty(t, d.Add("u0"))
 		})
 	}
 	small := NewDeletedPods(1)
@@ -147,24 +143,6 @@ func TestBR3004_AssumedClaims(t *testing.T) {
 	a.Add(newClaim("e", version("not a number")), now)
 	require.Len(t, a.List(now, nil), 1)
 	require.Empty(t, a.List(now, claims(newClaim("e", version("7")))), "versions that do not compare: the cache counts")
-}
-
-// A claim that was written before the restore is not believed in after it.
-func TestAssumedClaimsAreDroppedWhenTheServerIsRestored(t *testing.T) {
-	var a AssumedClaims
-	require.False(t, a.CacheAt("90"), "the first list")
-	a.Add(newClaim("written", version("100")), now)
-	a.Forget("uid-gone")
-	for _, rv := range []string{"90", "95", "1000", "", "x", "007"} {
-		require.False(t, a.CacheAt(rv), "%q is not older", rv)
-		require.Len(t, a.List(now, nil), 1)
-	}
-	require.True(t, a.CacheAt("95"), "the list went back")
-	require.Empty(t, a.List(now, nil), "the server may never have had it")
-	a.Add(newClaim("gone", version("96")), now)
-	require.Len(t, a.List(now, nil), 1, "a UID may have come back as well")
-	require.False(t, a.CacheAt("97"), "it goes on from there")
-	require.Len(t, a.List(now, nil), 1)
 }
 
 // The event of a deletion overtakes the answer to the write.

@@ -24,21 +24,11 @@ type Memory struct {
 	Written memory.AssumedClaims
 	// Deleted are pods and PodGroups that were seen to be deleted.
 	Deleted memory.DeletedPods
-	// ClaimsAt returns the resourceVersion of the cache of claims; empty: it is not known.
-	ClaimsAt func() string
 }
 
 // At returns what an Index does not learn from events.
 func (m *Memory) At(now time.Time, index *resourceclaim.Index) resourceclaim.Snapshot {
-	m.Written.CacheAt(m.ClaimsAt())
 	return resourceclaim.Snapshot{Now: now, Assumed: m.Written.ListFor(now, index)}
-}
-
-// Restored forgets deleted pods: after a restore from a backup, their UIDs may be back.
-func (m *Memory) Restored(index *resourceclaim.Index) *resourceclaim.Index {
-	index, _ = index.Without(resourceclaim.Snapshot{Deleted: m.Deleted.UIDs()})
-	m.Deleted.Clear()
-	return index
 }
 
 // Wrote is told of each object as a write left it.

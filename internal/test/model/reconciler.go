@@ -25,13 +25,11 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	As func(o Object, now time.Time, m memo) (s S, remembered map[string]string)
 	// Memory is what the controller remembers outside of its Index when it starts. Nil: nothing.
 	Memory func() memo
-	// At, Answers, Prepare, Restored and Written are in reconcile.Options. At also returns the facts about its Snapshot.
-	// at has the resourceVersions of the caches, by kind, where etcd may be restored.
-	At       func(now time.Time, index X, m memo, at []int32) (S, map[string]string)
-	Answers  func(map[purekube.Need]purekube.Answer) S
-	Prepare  func(index X) X
-	Restored func(index X, m memo) X
-	Written  func(now time.Time, o runtime.Object, m memo)
+	// At, Answers, Prepare and Written are in reconcile.Options. At also returns the facts about its Snapshot.
+	At      func(now time.Time, index X, m memo) (S, map[string]string)
+	Answers func(map[purekube.Need]purekube.Answer) S
+	Prepare func(index X) X
+	Written func(now time.Time, o runtime.Object, m memo)
 	// Gone is told of a deleted object before the Index is. It may change the Index: then fact is about that.
 	Gone func(o Object, m memo) (change func(X) (X, []purekube.Key), fact string)
 	// Lists are the kinds that are listed to confirm a plan, in this order, and Confirm is what to plan with again then.

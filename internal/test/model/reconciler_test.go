@@ -34,7 +34,7 @@ func cidrLoop(w World) cidrLoopWorld {
 		Empty:   func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
 		Workers: 1, MaxFaults: 1, Replicas: true, Overlap: 5, Retries: 15,
 		Memory: func() memo { return &cidrMemo{} },
-		At: func(now time.Time, _ *servicecidr.Index, _ memo, _ []int32) (servicecidr.Snapshot, map[string]string) {
+		At: func(now time.Time, _ *servicecidr.Index, _ memo) (servicecidr.Snapshot, map[string]string) {
 			return servicecidr.Snapshot{Now: now}, nil
 		},
 		Lists: []string{"ipaddresses", "servicecidrs"}, // as clientgo.ListServiceCIDRs
@@ -147,7 +147,7 @@ func lookupsLoop() budgetLoopWorld {
 		World: w, Unwatched: []string{"statefulsets"},
 		Empty:   func() *disruption.Index { return disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}) },
 		Workers: 1, MaxFaults: 1, Hangs: true, DecidesWithout: true,
-		At: func(now time.Time, _ *disruption.Index, _ memo, _ []int32) (disruption.Snapshot, map[string]string) {
+		At: func(now time.Time, _ *disruption.Index, _ memo) (disruption.Snapshot, map[string]string) {
 			return disruption.Snapshot{Now: now}, nil
 		},
 		As: func(o Object, _ time.Time, _ memo) (disruption.Snapshot, map[string]string) {

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +23,6 @@ type claimMemo struct {
 	written []writtenClaim
 	// forgotten are claims that are gone, and whose write may yet be answered.
 	forgotten, deleted []types.UID
-	cacheAt            string
 }
 
 type writtenClaim struct {
@@ -33,7 +31,7 @@ type writtenClaim struct {
 }
 
 func (c *claimMemo) clone() memo {
-	return &claimMemo{slices.Clone(c.written), slices.Clone(c.forgotten), slices.Clone(c.deleted), c.cacheAt}
+	return &claimMemo{slices.Clone(c.written), slices.Clone(c.forgotten), slices.Clone(c.deleted)}
 }
 
 func (c *claimMemo) text() string {
@@ -41,7 +39,7 @@ func (c *claimMemo) text() string {
 	for _, w := range c.written {
 		fmt.Fprintf(&b, "%s %s %s@%s at %s; ", w.claim.Name, w.claim.UID, describeClaimOrPod(w.claim), w.claim.ResourceVersion, w.at.Format(time.TimeOnly))
 	}
-	fmt.Fprintf(&b, "%v %v %s", c.forgotten, c.deleted, c.cacheAt)
+	fmt.Fprintf(&b, "%v %v", c.forgotten, c.deleted)
 	return b.String()
 }
 
@@ -49,10 +47,9 @@ func (c *claimMemo) prune(replies map[types.UID]bool) {
 	c.forgotten = slices.DeleteFunc(c.forgotten, func(uid types.UID) bool { return !replies[uid] })
 }
 
-// call calls a method of the Memory, whose cache of claims is at that resourceVersion.
-func (c *claimMemo) call(now time.Time, claimsAt string, method func(*claimmemory.Memory)) {
-	m := &claimmemory.Memory{ClaimsAt: func() string { return claimsAt }}
-	m.Written.CacheAt(c.cacheAt)
+// call calls a method of the Memory.
+func (c *claimMemo) call(now time.Time, method func(*claimmemory.Memory)) {
+	m := &claimmemory.Memory{}
 	for _, uid := range c.forgotten {
 		m.Written.Forget(uid)
 	}
@@ -79,7 +76,6 @@ func (c *claimMemo) call(now time.Time, claimsAt string, method func(*claimmemor
 
 // claimsLoop is the controller of clientgo.NewResourceClaim in one of its worlds.
 func claimsLoop(w World) claimLoopWorld {
-	claimsKind := slices.Index(w.Kinds, claims)
 	return claimLoopWorld{
 		World: w,
 		Empty: func() *resourceclaim.Index {
@@ -90,18 +86,8 @@ func claimsLoop(w World) claimLoopWorld {
 		As: func(o Object, _ time.Time, _ memo) (resourceclaim.Snapshot, map[string]string) {
 			return part(o), nil
 		},
-		At: func(now time.Time, index *resourceclaim.Index, m memo, at []int32) (s resourceclaim.Snapshot, facts map[string]string) {
-			c, claimsAt := m.(*claimMemo), ""
-			if at != nil {
-				claimsAt = strconv.Itoa(int(at[claimsKind]))
-				if before, err := strconv.Atoi(c.cacheAt); err == nil && int(at[claimsKind]) < before {
-					c.forgotten = nil // as CacheAt does
-				}
-			}
-			c.call(now, claimsAt, func(m *claimmemory.Memory) { s = m.At(now, index) })
-			if claimsAt != "" {
-				c.cacheAt = claimsAt
-			}
+		At: func(now time.Time, index *resourceclaim.Index, m memo) (s resourceclaim.Snapshot, facts map[string]string) {
+			m.(*claimMemo).call(now, func(m *claimmemory.Memory) { s = m.At(now, index) })
 			facts = map[string]string{}
 			for _, claim := range s.Assumed {
 				facts["assumed "+claim.Name] = fmt.Sprintf("%s@%s", describeClaimOrPod(claim), claim.ResourceVersion)
@@ -115,21 +101,17 @@ func claimsLoop(w World) claimLoopWorld {
 			return s.Answers[n]
 		},
 		Written: func(now time.Time, o runtime.Object, m memo) {
-			m.(*claimMemo).call(now, m.(*claimMemo).cacheAt, func(m *claimmemory.Memory) { m.Wrote(now, o) })
-		},
-		Restored: func(index *resourceclaim.Index, m memo) (restored *resourceclaim.Index) {
-			m.(*claimMemo).call(Start, m.(*claimMemo).cacheAt, func(m *claimmemory.Memory) { restored = m.Restored(index) })
-			return restored
+			m.(*claimMemo).call(now, func(m *claimmemory.Memory) { m.Wrote(now, o) })
 		},
 		Gone: func(o Object, m memo) (change func(*resourceclaim.Index) (*resourceclaim.Index, []purekube.Key), fact string) {
 			c := m.(*claimMemo)
 			switch o := o.(type) {
 			case *corev1.Pod:
-				c.call(Start, c.cacheAt, func(m *claimmemory.Memory) { change = m.PodGone(o) })
+				c.call(Start, func(m *claimmemory.Memory) { change = m.PodGone(o) })
 				c.deleted = append(c.deleted, o.UID)
 				return change, string(o.UID)
 			case *resourcev1.ResourceClaim:
-				c.call(Start, c.cacheAt, func(m *claimmemory.Memory) { m.ClaimGone(o) })
+				c.call(Start, func(m *claimmemory.Memory) { m.ClaimGone(o) })
 				c.forgotten = append(c.forgotten, o.UID)
 			}
 			return nil, ""

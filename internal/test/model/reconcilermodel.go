@@ -2,9 +2,7 @@ package model
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,7 +75,7 @@ func (m *reconcilerModel[X, S, A]) restart(st *reconcilerState[X, S, A]) {
 		for kind := range st.at {
 			st.at[kind] = st.revision
 		}
-		st.told = make([]int32, len(st.at))
+		st.lookedAt = slices.Clone(st.at)
 	}
 	for _, h := range st.server {
 		m.show(st, shown{held: h, at: st.now, listed: true})
@@ -99,7 +97,7 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 	}
 	if m.world.At != nil {
 		o.At = func(now time.Time, x *noted[X, S, A]) notes[S] {
-			s, facts := m.world.At(now, x.index, m.of.memory, m.of.at)
+			s, facts := m.world.At(now, x.index, m.of.memory)
 			if facts == nil {
 				facts = map[string]string{}
 			}
@@ -119,13 +117,6 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 	if prepare := m.world.Prepare; prepare != nil {
 		o.Prepare = func(x *noted[X, S, A]) *noted[X, S, A] { return m.note(prepare(x.index), x.facts) }
 	}
-	if restored := m.world.Restored; restored != nil && !m.world.Broken.MissesRestore {
-		o.Restored = func(x *noted[X, S, A]) *noted[X, S, A] {
-			facts := maps.Clone(x.facts)
-			maps.DeleteFunc(facts, func(name, _ string) bool { return strings.HasPrefix(name, deletedFact) })
-			return m.note(restored(x.index, m.of.memory), facts)
-		}
-	}
 	if written := m.world.Written; written != nil && !m.world.Broken.ForgetsWritten {
 		o.Written = func(now time.Time, o runtime.Object) { written(now, o, m.of.memory) }
 	}
@@ -135,7 +126,7 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 	return o
 }
 
-// deletedFact begins the names of facts about deleted objects, which a restore takes away.
+// deletedFact begins the names of facts about deleted objects.
 const deletedFact = "deleted "
 
 func (m *reconcilerModel[X, S, A]) answerText(a purekube.Answer) string {

@@ -53,8 +53,8 @@ func (m *reconcilerModel[X, S, A]) follow(st *reconcilerState[X, S, A], emit emi
 			emit(m.relist(st, kind), "", "the informer of %s lists again", m.world.Kinds[kind].Resource)
 		}
 	}
-	if after := m.lookAtCaches(st); after != nil {
-		emit(after, "", "the controller looks at the versions of its caches")
+	if after := m.looks(st); after != nil {
+		emit(after, "", "the controller sees that its caches went back, and starts again")
 	}
 	if st.faults > 0 {
 		if m.world.Faults.Crash {

@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/purekube/purekube/internal/reconcile"
 )
@@ -63,33 +62,30 @@ func (m *reconcilerModel[X, S, A]) relist(st *reconcilerState[X, S, A], kind int
 	return after
 }
 
-// cacheAt tells the loop how far the caches are, as a worker does before each turn.
-func (m *reconcilerModel[X, S, A]) cacheAt(st *reconcilerState[X, S, A]) {
-	if m.world.Broken.MissesRestore {
+// restored reports whether a cache is at an older version than it was. The controller ends then, and starts again.
+func (m *reconcilerModel[X, S, A]) restored(st *reconcilerState[X, S, A]) bool {
+	back := false
+	for kind, version := range st.at {
+		back = back || version < st.lookedAt[kind]
+	}
+	return back && !m.world.Broken.MissesRestore
+}
+
+// lookAtCaches is what clientgo does before each turn and every few seconds: it looks at the versions of the caches.
+func (m *reconcilerModel[X, S, A]) lookAtCaches(st *reconcilerState[X, S, A]) {
+	if m.restored(st) {
+		m.restart(st)
 		return
 	}
-	for kind, version := range st.at {
-		st.told[kind] = version
-		for _, key := range st.loop.CacheAt(clock(st.now), m.world.Kinds[kind].GroupResource(), strconv.Itoa(int(version))) {
-			st.enqueue(key)
-		}
-	}
+	copy(st.lookedAt, st.at)
 }
 
-// lookAtCaches tells the loop how far the caches are where there are no turns; nil: it has nothing to tell of a restore.
-func (m *reconcilerModel[X, S, A]) lookAtCaches(st *reconcilerState[X, S, A]) *reconcilerState[X, S, A] {
-	back := func(kind int) bool { return st.at[kind] < st.told[kind] }
-	if m.world.Broken.MissesRestore || m.world.Broken.LooksBeforeTurnsOnly || !slices.ContainsFunc(kindsOf(st.at), back) {
+// looks returns the state after a look without a turn; nil: it notices nothing.
+func (m *reconcilerModel[X, S, A]) looks(st *reconcilerState[X, S, A]) *reconcilerState[X, S, A] {
+	if m.world.Broken.LooksBeforeTurnsOnly || !m.restored(st) {
 		return nil
 	}
-	after := m.calling(st)
-	m.cacheAt(after)
+	after := st.clone()
+	m.restart(after)
 	return after
-}
-
-func kindsOf(at []int32) (kinds []int) {
-	for kind := range at {
-		kinds = append(kinds, kind)
-	}
-	return kinds
 }

@@ -36,8 +36,8 @@ func (m *reconcilerModel[X, S, A]) settle(st *reconcilerState[X, S, A], emit emi
 		emit(m.relist(st, kind), "", "the informer of %s lists again", m.world.Kinds[kind].Resource)
 		return ""
 	}
-	if after := m.lookAtCaches(st); after != nil {
-		emit(after, "", "the controller looks at the versions of its caches")
+	if after := m.looks(st); after != nil {
+		emit(after, "", "the controller sees that its caches went back, and starts again")
 		return ""
 	}
 	if after, ok := m.begins(st); ok {

@@ -80,10 +80,10 @@ type reconcilerState[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 	// stray is a request of the replica that had the Lease before, until strayUntil.
 	stray      *purekube.Request
 	strayUntil int
-	// at has the resourceVersion of each kind's cache, told what the loop was told of that, and relist is set where the cache
+	// at has the resourceVersion of each kind's cache, lookedAt what it was at the last look, and relist is set where the cache
 	// has to be listed again. They are for scenarios in which etcd is restored.
-	at, told []int32
-	relist   []bool
+	at, lookedAt []int32
+	relist       []bool
 
 	numbers numbers // in its text
 }
@@ -95,7 +95,7 @@ func (st *reconcilerState[X, S, A]) clone() *reconcilerState[X, S, A] {
 	c.planning, c.sending, c.sent, c.asked = slices.Clone(st.planning), slices.Clone(st.sending), slices.Clone(st.sent), slices.Clone(st.asked)
 	c.confirming = slices.Clone(st.confirming)
 	c.looking, c.calls, c.lookAt = slices.Clone(st.looking), slices.Clone(st.calls), slices.Clone(st.lookAt)
-	c.answers, c.at, c.told, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.told), slices.Clone(st.relist)
+	c.answers, c.at, c.lookedAt, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.lookedAt), slices.Clone(st.relist)
 	c.loop = st.loop.Clone()
 	if st.memory != nil {
 		c.memory = st.memory.clone()

@@ -88,7 +88,7 @@ func (m *reconcilerModel[X, S, A]) text(st *reconcilerState[X, S, A]) string {
 		fmt.Fprintf(&b, "\nstray %s %d", requestText(*st.stray), st.strayUntil)
 	}
 	for kind, version := range st.at {
-		fmt.Fprintf(&b, "\nat @%d @%d %t", version, st.told[kind], st.relist[kind])
+		fmt.Fprintf(&b, "\nat @%d @%d %t", version, st.lookedAt[kind], st.relist[kind])
 	}
 	if st.relist != nil { // what the next write gets, where it may be an old one
 		fmt.Fprintf(&b, "\nrevision @%d", st.revision)

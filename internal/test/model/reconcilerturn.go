@@ -14,8 +14,9 @@ import (
 func (m *reconcilerModel[X, S, A]) begin(st *reconcilerState[X, S, A], key purekube.Key) *reconcilerState[X, S, A] {
 	after := m.calling(st)
 	after.queue = remove(after.queue, key, purekube.Key.Compare)
-	m.cacheAt(after)
-	after.queue = remove(after.queue, key, purekube.Key.Compare) // its turn begins after that
+	if m.lookAtCaches(after); !after.started {
+		return after
+	}
 	t := after.loop.Begin(clock(after.now), key)
 	if t.Step == reconcile.Wait {
 		after.queueAgain(key, t.Next, m.world.Broken)

@@ -72,9 +72,8 @@ type looped[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	later, ticks map[purekube.Key]time.Time
 	needs        []purekube.Need
 	caches       map[schema.GroupVersionResource]map[types.NamespacedName]Object
-	// pending are the changes that the handlers have not seen yet, and at is how far the caches are.
+	// pending are the changes that the handlers have not seen yet.
 	pending map[schema.GroupVersionResource][]heard
-	at      map[schema.GroupVersionResource]string
 }
 
 func (c *looped[X, S, A]) called() string                         { return c.name }
@@ -99,7 +98,6 @@ func (c *looped[X, S, A]) begin(l *loop) {
 	c.later, c.ticks = map[purekube.Key]time.Time{}, map[purekube.Key]time.Time{}
 	c.caches = map[schema.GroupVersionResource]map[types.NamespacedName]Object{}
 	c.pending = map[schema.GroupVersionResource][]heard{}
-	c.at = map[schema.GroupVersionResource]string{}
 	index, options := c.fresh(c)
 	options.Synced = func() bool { return true } // the list is shown below
 	c.loop = reconcile.New(index, options)
@@ -176,16 +174,12 @@ func (c *looped[X, S, A]) show(l *loop, h heard) {
 		event(resource.GroupResource(), version, before, h.object, func(x X) (X, []purekube.Key) { return x.With(c.as(l.now, h.object)) })
 		c.caches[resource][name] = h.object
 	}
-	c.at[resource] = version
 }
 
 // work is the turn of a key. Users act between its requests, and handlers see what happens.
 func (c *looped[X, S, A]) work(l *loop, at int) {
 	key := c.queue[at]
 	c.queue = slices.Delete(c.queue, at, at+1)
-	for _, k := range c.kinds {
-		c.enqueue(c.loop.CacheAt(l.now, k.GroupResource(), c.at[k])...)
-	}
 	t := c.loop.Begin(l.now, key)
 	for t.Step == reconcile.Plan {
 		result, problems := t.Index.Plan(key)
@@ -340,11 +334,11 @@ func claimPlayer() *claimLooped {
 	var m *claimmemory.Memory
 	return &claimLooped{
 		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
-		fresh: func(c *claimLooped) (X, reconcile.Options[X, S]) {
-			m = &claimmemory.Memory{ClaimsAt: func() string { return c.at[claims] }}
+		fresh: func(*claimLooped) (X, reconcile.Options[X, S]) {
+			m = &claimmemory.Memory{}
 			return resourceclaim.NewIndex(S{}, resourceclaim.Options{PodGroupOf: podGroupOf}),
 				reconcile.Options[X, S]{
-					At: m.At, Restored: m.Restored, Answers: claimmemory.Confirmed, Written: m.Wrote, RetryProblems: true,
+					At: m.At, Answers: claimmemory.Confirmed, Written: m.Wrote, RetryProblems: true,
 				}
 		},
 		as: func(_ time.Time, o Object) S { return part(o) },
