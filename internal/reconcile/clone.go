@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/purekube/purekube"
 )
 
@@ -63,20 +61,12 @@ func (f *fences) clone() fences {
 		}
 		return known[own]
 	}
-	c := fences{seen: maps.Clone(f.seen), of: map[purekube.Key]*fence{}, order: slices.Clone(f.order),
-		waiting: map[schema.GroupResource]*waiters{}}
+	c := fences{seen: maps.Clone(f.seen), of: map[purekube.Key]*fence{}, order: slices.Clone(f.order)}
 	for key, own := range f.of {
 		c.of[key] = clone(own)
 	}
 	for i := range c.order {
 		c.order[i].of = clone(c.order[i].of)
-	}
-	for resource, w := range f.waiting {
-		n := slices.Clone(*w)
-		for i := range n {
-			n[i].of = clone(n[i].of)
-		}
-		c.waiting[resource] = &n
 	}
 	return c
 }

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"container/heap"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,16 +25,13 @@ type fences struct {
 	of   map[purekube.Key]*fence
 	// order has the keys by the time that their fences end.
 	order []fenceEnd
-	// waiting are the keys that were to be planned while a fence kept them back, by the version that they wait for.
-	waiting map[schema.GroupResource]*waiters
 }
 
 type fence struct {
 	written map[schema.GroupResource]string
 	until   time.Time
-	waiting bool
-	// answered: the plan was made with answers to lookups.
-	answered bool
+	// answered: the plan was made with answers to lookups. waiting: the key was to be planned again meanwhile.
+	answered, waiting bool
 }
 
 type fenceEnd struct {
@@ -44,33 +40,23 @@ type fenceEnd struct {
 }
 
 func newFences() fences {
-	return fences{seen: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{},
-		waiting: map[schema.GroupResource]*waiters{}}
+	return fences{seen: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{}}
 }
 
-func (f *fences) watch(resource schema.GroupResource) {
-	f.seen[resource], f.waiting[resource] = "", &waiters{}
-}
+func (f *fences) watch(resource schema.GroupResource) { f.seen[resource] = "" }
 
-// see notes that the Index has an object as an informer shows it, and returns the keys that waited for it.
-func (f *fences) see(resource schema.GroupResource, version string) (lifted []purekube.Key) {
-	if !newer(version, f.seen[resource]) {
-		return nil
+// see notes that the Index has an object as an informer shows it.
+func (f *fences) see(resource schema.GroupResource, version string) {
+	if newer(version, f.seen[resource]) {
+		f.seen[resource] = version
 	}
-	f.seen[resource] = version
-	for w := f.waiting[resource]; w != nil && len(*w) > 0 && !newer((*w)[0].version, version); {
-		first := heap.Pop(w).(waiter)
-		first.of.waiting = false // another resource may hold it still
-		lifted = append(lifted, first.key)
-	}
-	return lifted
 }
 
 // own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then: such a
 // plan insists on the version before. Planned again, a status whose lookups take too long would be refused for having been written.
 func (f *fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
 	own := f.of[key]
-	return own != nil && own.answered && own.written[resource] == version
+	return own != nil && own.answered && !own.waiting && own.written[resource] == version
 }
 
 // set holds the key back until the Index shows what was written.
@@ -87,20 +73,16 @@ func (f *fences) set(now time.Time, key purekube.Key, written map[schema.GroupRe
 	}
 }
 
-// hold is how long the key has to wait at most. The event that it waits for queues it.
+// hold is how long the key has to wait at most. The event that it waits for affects it: the plan does not ask for the write any
+// more.
 func (f *fences) hold(now time.Time, key purekube.Key) time.Duration {
 	own := f.of[key]
 	if own == nil {
 		return 0
 	}
-	// In order, so that the same events always queue the same keys.
-	for _, resource := range sortedBy(own.written, compareResources) {
-		version := own.written[resource]
+	for resource, version := range own.written {
 		if now.Before(own.until) && newer(version, f.seen[resource]) {
-			if !own.waiting && version != never {
-				own.waiting = true
-				heap.Push(f.waiting[resource], waiter{version, key, own})
-			}
+			own.waiting = true
 			return own.until.Sub(now)
 		}
 	}
@@ -144,27 +126,4 @@ func unanswered(err error) bool {
 	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) ||
 		apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsServiceUnavailable(err) && apierrors.IsUnexpectedServerError(err)
-}
-
-// waiters is a heap of keys by the version that they wait for.
-type waiters []waiter
-
-type waiter struct {
-	version string
-	key     purekube.Key
-	of      *fence
-}
-
-func (w waiters) Len() int           { return len(w) }
-func (w waiters) Less(i, j int) bool { return newer(w[j].version, w[i].version) }
-func (w waiters) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-
-// Push is part of heap.Interface.
-func (w *waiters) Push(x any) { *w = append(*w, x.(waiter)) }
-
-// Pop is part of heap.Interface.
-func (w *waiters) Pop() any {
-	last := (*w)[len(*w)-1]
-	*w = (*w)[:len(*w)-1]
-	return last
 }

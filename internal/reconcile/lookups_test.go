@@ -154,29 +154,37 @@ func TestLateLookupsGoOn(t *testing.T) {
 	require.EqualValues(t, 1, allowed(t, turn))
 }
 
-// What a plan with answers wrote is no news to its key, which would be refused for having been written. To others it is.
+// What a plan with answers wrote is no news to its key, which would be refused for having been written. To others it is, and to a
+// key that was to be planned again meanwhile.
 func TestOwnStatusIsNoNews(t *testing.T) {
-	l := newBudgetLoop()
-	l.Watches(budgetResource)
-	seeBudget(l, podsOf("a"))
-	l.Start(start)
-	_, ask := planned(start, l)
-	found(start, l, ask...)
-	turn, _ := planned(start, l)
-	require.EqualValues(t, 1, allowed(t, turn))
-	r := turn.Result.Actions[0].Request(nil)
-	written := turn.Result.Actions[0].(disruption.UpdateStatus).Budget.DeepCopy()
-	written.ResourceVersion = "9"
-	l.Sent(start, turn, r, written, nil)
-	l.End(start, turn, nil, false)
-	event := func(version string) []purekube.Key {
-		written.ResourceVersion = version
-		return l.Event(budgetResource, version, func(x *disruption.Index) (*disruption.Index, []purekube.Key) {
-			return x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{written.DeepCopy()}})
-		})
+	for _, waiting := range []bool{false, true} {
+		l := newBudgetLoop()
+		l.Watches(budgetResource)
+		seeBudget(l, podsOf("a"))
+		l.Start(start)
+		_, ask := planned(start, l)
+		found(start, l, ask...)
+		turn, _ := planned(start, l)
+		require.EqualValues(t, 1, allowed(t, turn))
+		r := turn.Result.Actions[0].Request(nil)
+		written := turn.Result.Actions[0].(disruption.UpdateStatus).Budget.DeepCopy()
+		written.ResourceVersion = "9"
+		l.Sent(start, turn, r, written, nil)
+		l.End(start, turn, nil, false)
+		event := func(version string) []purekube.Key {
+			written.ResourceVersion = version
+			return l.Event(budgetResource, version, func(x *disruption.Index) (*disruption.Index, []purekube.Key) {
+				return x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{written.DeepCopy()}})
+			})
+		}
+		if waiting {
+			require.Equal(t, Wait, l.Begin(start, web).Step)
+			require.Contains(t, event("9"), web)
+			continue
+		}
+		require.NotContains(t, event("9"), web)
+		require.Contains(t, event("10"), web, "somebody else wrote it")
 	}
-	require.NotContains(t, event("9"), web)
-	require.Contains(t, event("10"), web, "somebody else wrote it")
 }
 
 // reserved is a claim that is reserved for a pod, which the Index does not have. Its plan looks that pod up.

@@ -62,7 +62,7 @@ func (l *Loop[X, S, A]) Watches(resource schema.GroupResource) { l.fences.watch(
 func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
 	next, affected := change(l.index)
 	l.index = next
-	lifted := l.fences.see(resource, version)
+	l.fences.see(resource, version)
 	if !l.started {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, cha
 			q.again = true
 		}
 	}
-	return append(affected, lifted...)
+	return affected
 }
 
 // Start lets turns begin, once every handler has seen what was listed; until then it reports false. It returns the keys

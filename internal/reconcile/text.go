@@ -120,17 +120,9 @@ func (w *writer[X]) lookups(l *lookups[X]) {
 func (w *writer[X]) fences(f *fences) {
 	w.b.WriteString("seen")
 	w.versions(f.seen)
-	fence := func(key purekube.Key, of *fence) {
-		fmt.Fprintf(&w.b, "fence %s %t until %s, waiting %t, answered %t", key, f.of[key] == of, clock(of.until), of.waiting, of.answered)
-		w.versions(of.written)
-	}
 	for _, key := range sortedBy(f.of, purekube.Key.Compare) {
-		fence(key, f.of[key])
-	}
-	for _, resource := range sortedBy(f.waiting, compareResources) {
-		for _, waits := range *f.waiting[resource] {
-			fmt.Fprintf(&w.b, "%s %s: ", resource, at(waits.version))
-			fence(waits.key, waits.of)
-		}
+		of := f.of[key]
+		fmt.Fprintf(&w.b, "fence %s until %s, waiting %t, answered %t", key, clock(of.until), of.waiting, of.answered)
+		w.versions(of.written)
 	}
 }
