@@ -16,77 +16,79 @@ import (
 // FenceTimeout is how long a key waits for its own writes to show in the Index. A watch may hang.
 const FenceTimeout = 5 * time.Second
 
-// fences hold back keys whose own writes the Index does not show yet: their plans would ask for the same writes
+// Fences hold back keys whose own writes the Index does not show yet: their plans would ask for the same writes
 // again. This makes nothing staler: a watch shows the changes of a resource in order, so that what an Index without the
 // write can know beyond it is of another resource, and comes with the write or after FenceTimeout.
-type fences struct {
-	// seen has, for each watched resource, the newest resourceVersion that is in the Index.
-	seen map[schema.GroupResource]string
-	of   map[purekube.Key]*fence
-	// order has the keys by the time that their fences end.
-	order []fenceEnd
+type Fences struct {
+	// Seen has, for each watched resource, the newest resourceVersion that is in the Index.
+	Seen map[schema.GroupResource]string
+	Of   map[purekube.Key]*Fence
+	// Order has the keys by the time that their fences end.
+	Order []FenceEnd
 }
 
-type fence struct {
-	written map[schema.GroupResource]string
-	until   time.Time
-	// answered: the plan was made with answers to lookups. waiting: the key was to be planned again meanwhile.
-	answered, waiting bool
+// Fence is one of them.
+type Fence struct {
+	Written map[schema.GroupResource]string
+	Until   time.Time
+	// Answered: the plan was made with answers to lookups. Waiting: the key was to be planned again meanwhile.
+	Answered, Waiting bool
 }
 
-type fenceEnd struct {
-	key purekube.Key
-	of  *fence
+// FenceEnd is when a fence ends.
+type FenceEnd struct {
+	Key purekube.Key
+	Of  *Fence
 }
 
-func newFences() fences {
-	return fences{seen: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{}}
+func newFences() Fences {
+	return Fences{Seen: map[schema.GroupResource]string{}, Of: map[purekube.Key]*Fence{}}
 }
 
-func (f *fences) watch(resource schema.GroupResource) { f.seen[resource] = "" }
+func (f *Fences) watch(resource schema.GroupResource) { f.Seen[resource] = "" }
 
 // see notes that the Index has an object as an informer shows it.
-func (f *fences) see(resource schema.GroupResource, version string) {
-	if newer(version, f.seen[resource]) {
-		f.seen[resource] = version
+func (f *Fences) see(resource schema.GroupResource, version string) {
+	if newer(version, f.Seen[resource]) {
+		f.Seen[resource] = version
 	}
 }
 
 // own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then: such a
 // plan insists on the version before. Planned again, a status whose lookups take too long would be refused for having been written.
-func (f *fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
-	own := f.of[key]
-	return own != nil && own.answered && !own.waiting && own.written[resource] == version
+func (f *Fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
+	own := f.Of[key]
+	return own != nil && own.Answered && !own.Waiting && own.Written[resource] == version
 }
 
 // set holds the key back until the Index shows what was written.
-func (f *fences) set(now time.Time, key purekube.Key, written map[schema.GroupResource]string, answered bool) {
-	for len(f.order) > 0 && !f.order[0].of.until.After(now) {
-		if end := f.order[0]; f.of[end.key] == end.of {
-			delete(f.of, end.key)
+func (f *Fences) set(now time.Time, key purekube.Key, written map[schema.GroupResource]string, answered bool) {
+	for len(f.Order) > 0 && !f.Order[0].Of.Until.After(now) {
+		if end := f.Order[0]; f.Of[end.Key] == end.Of {
+			delete(f.Of, end.Key)
 		}
-		f.order = f.order[1:]
+		f.Order = f.Order[1:]
 	}
 	if len(written) > 0 {
-		f.of[key] = &fence{written: written, until: now.Add(FenceTimeout), answered: answered}
-		f.order = append(f.order, fenceEnd{key, f.of[key]})
+		f.Of[key] = &Fence{Written: written, Until: now.Add(FenceTimeout), Answered: answered}
+		f.Order = append(f.Order, FenceEnd{key, f.Of[key]})
 	}
 }
 
 // hold is how long the key has to wait at most. The event that it waits for affects it: the plan does not ask for the write any
 // more.
-func (f *fences) hold(now time.Time, key purekube.Key) time.Duration {
-	own := f.of[key]
+func (f *Fences) hold(now time.Time, key purekube.Key) time.Duration {
+	own := f.Of[key]
 	if own == nil {
 		return 0
 	}
-	for resource, version := range own.written {
-		if now.Before(own.until) && newer(version, f.seen[resource]) {
-			own.waiting = true
-			return own.until.Sub(now)
+	for resource, version := range own.Written {
+		if now.Before(own.Until) && newer(version, f.Seen[resource]) {
+			own.Waiting = true
+			return own.Until.Sub(now)
 		}
 	}
-	delete(f.of, key)
+	delete(f.Of, key)
 	return 0
 }
 
@@ -100,8 +102,8 @@ func newer(version, than string) bool {
 }
 
 // written adds what a write left to the versions to wait for, if the resource is watched.
-func (f *fences) written(written map[schema.GroupResource]string, resource schema.GroupResource, object runtime.Object) {
-	if _, watched := f.seen[resource]; !watched {
+func (f *Fences) written(written map[schema.GroupResource]string, resource schema.GroupResource, object runtime.Object) {
+	if _, watched := f.Seen[resource]; !watched {
 		return
 	}
 	if o, err := meta.Accessor(object); err == nil && newer(o.GetResourceVersion(), written[resource]) {
@@ -109,14 +111,14 @@ func (f *fences) written(written map[schema.GroupResource]string, resource schem
 	}
 }
 
-// never is a resourceVersion that no watch shows.
-const never = "18446744073709551615"
+// Never is a resourceVersion that no watch shows.
+const Never = "18446744073709551615"
 
 // mayBeThere makes the key wait for as long as it may: a create that ended without an answer may have made an object
 // that the watch does not show yet, and another plan would make a second one.
-func (f *fences) mayBeThere(written map[schema.GroupResource]string, resource schema.GroupResource) {
-	if _, watched := f.seen[resource]; watched {
-		written[resource] = never
+func (f *Fences) mayBeThere(written map[schema.GroupResource]string, resource schema.GroupResource) {
+	if _, watched := f.Seen[resource]; watched {
+		written[resource] = Never
 	}
 }
 

@@ -35,44 +35,45 @@ type Options[X, S any] struct {
 	Retries int
 }
 
-// Loop is the state of one controller: X is the Index of a package, S its Snapshot, A its Action.
+// Loop is the state of one controller: X is the Index of a package, S its Snapshot, A its Action. Its fields are for the model of
+// internal/test, which clones and compares Loops. A shell calls methods, and reads a Turn.
 type Loop[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	o       Options[X, S]
-	index   X
-	started bool
-	// turns are the turns that have begun and not ended.
-	turns    map[purekube.Key]*Turn[X, A]
-	failures map[purekube.Key]int
-	fences   fences
-	lookups  lookups[X]
+	Index   X
+	Started bool
+	// Turns are the turns that have begun and not ended.
+	Turns    map[purekube.Key]*Turn[X, A]
+	Failures map[purekube.Key]int
+	Fences   Fences
+	Lookups  Lookups[X]
 }
 
 // New returns a Loop that begins with this Index, the Index of a cluster without objects. Events fill it.
 func New[X purekube.Index[X, S, A], S any, A purekube.Action](index X, o Options[X, S]) *Loop[X, S, A] {
-	return &Loop[X, S, A]{o: o, index: index, turns: map[purekube.Key]*Turn[X, A]{}, failures: map[purekube.Key]int{},
-		fences: newFences(), lookups: newLookups[X]()}
+	return &Loop[X, S, A]{o: o, Index: index, Turns: map[purekube.Key]*Turn[X, A]{}, Failures: map[purekube.Key]int{},
+		Fences: newFences(), Lookups: newLookups[X]()}
 }
 
 // Watches says that the informer of that resource is watched: fences wait for its events.
-func (l *Loop[X, S, A]) Watches(resource schema.GroupResource) { l.fences.watch(resource) }
+func (l *Loop[X, S, A]) Watches(resource schema.GroupResource) { l.Fences.watch(resource) }
 
 // Event puts a change into the Index: the change of an object of this resource, which has this resourceVersion. It
 // returns the keys to queue. Before Start there are none: otherwise a controller that waits for a Lease would keep the
 // key of each object that ever existed.
 func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
-	next, affected := change(l.index)
-	l.index = next
-	l.fences.see(resource, version)
-	if !l.started {
+	next, affected := change(l.Index)
+	l.Index = next
+	l.Fences.see(resource, version)
+	if !l.Started {
 		return nil
 	}
-	affected = slices.DeleteFunc(slices.Clone(affected), func(key purekube.Key) bool { return l.fences.own(key, resource, version) })
+	affected = slices.DeleteFunc(slices.Clone(affected), func(key purekube.Key) bool { return l.Fences.own(key, resource, version) })
 	for _, key := range affected { // the answers that its plan waits for may be older than the event
-		if t := l.turns[key]; t != nil {
-			t.question.again = true
+		if t := l.Turns[key]; t != nil {
+			t.Question.Again = true
 		}
-		if q := l.lookups.questions[key]; q != nil {
-			q.again = true
+		if q := l.Lookups.Questions[key]; q != nil {
+			q.Again = true
 		}
 	}
 	return affected
@@ -84,10 +85,10 @@ func (l *Loop[X, S, A]) Start(now time.Time) (keys []purekube.Key, problems erro
 	if l.o.Synced == nil || !l.o.Synced() {
 		return nil, nil, false
 	}
-	if l.o.Prepare != nil && !l.started {
-		l.index = l.o.Prepare(l.index)
+	if l.o.Prepare != nil && !l.Started {
+		l.Index = l.o.Prepare(l.Index)
 	}
-	l.started = true
+	l.Started = true
 	outcomes, problems := l.current(now).PlanAll()
 	for _, o := range outcomes {
 		keys = append(keys, o.Key)
@@ -98,8 +99,8 @@ func (l *Loop[X, S, A]) Start(now time.Time) (keys []purekube.Key, problems erro
 // current is the Index of now.
 func (l *Loop[X, S, A]) current(now time.Time) X {
 	if l.o.At == nil {
-		return l.index
+		return l.Index
 	}
-	index, _ := l.index.With(l.o.At(now, l.index))
+	index, _ := l.Index.With(l.o.At(now, l.Index))
 	return index
 }

@@ -87,36 +87,36 @@ type Turn[X any, A purekube.Action] struct {
 	Ask  []purekube.Need
 	Tick time.Duration
 
-	// unconfirmed: an action is not sent that cannot be undone.
-	unconfirmed bool
-	question    *question[X]
-	answers     map[purekube.Need]purekube.Answer
-	// late: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an answer.
-	late    bool
-	again   bool
-	written map[schema.GroupResource]string
+	// What follows is the Loop's own. Unconfirmed: an action is not sent that cannot be undone.
+	Unconfirmed bool
+	Question    *Question[X]
+	Answers     map[purekube.Need]purekube.Answer
+	// Refusing: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an answer.
+	Refusing bool
+	Again    bool
+	Written  map[schema.GroupResource]string
 }
 
 // Begin begins the turn of a key that was queued.
 func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
-	t := &Turn[X, A]{Key: key, Step: Wait, written: map[schema.GroupResource]string{}}
+	t := &Turn[X, A]{Key: key, Step: Wait, Written: map[schema.GroupResource]string{}}
 	if l.o.Plans != nil && !l.o.Plans(key) {
 		l.forget(key)
 		return t
 	}
-	if hold := l.fences.hold(now, key); hold > 0 {
+	if hold := l.Fences.hold(now, key); hold > 0 {
 		t.Next = t.Next.sooner(hold)
 		return t
 	}
-	q := l.lookups.questions[key]
+	q := l.Lookups.Questions[key]
 	switch {
 	case q == nil:
-		t.question = newQuestion(l.current(now), now)
-		t.Index = t.question.index
-	case len(q.open) > 0 && !(l.o.DecidesWithout && q.late(now)):
+		t.Question = newQuestion(l.current(now), now)
+		t.Index = t.Question.Index
+	case len(q.Open) > 0 && !(l.o.DecidesWithout && q.late(now)):
 		return t // its answers queue it
-	case len(q.open) > 0:
-		t.question = q
+	case len(q.Open) > 0:
+		t.Question = q
 		l.refuse(now, t)
 	default:
 		if !l.o.DecidesWithout {
@@ -125,35 +125,35 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 				return t
 			}
 		}
-		t.question, t.Index = q, q.index
-		t.answers, t.Failures = q.answered()
+		t.Question, t.Index = q, q.Index
+		t.Answers, t.Failures = q.answered()
 		l.answer(t)
 	}
 	t.Step = Plan
-	l.turns[key] = t
+	l.Turns[key] = t
 	return t
 }
 
 func (l *Loop[X, S, A]) forget(key purekube.Key) {
-	delete(l.failures, key)
-	l.lookups.drop(key)
+	delete(l.Failures, key)
+	l.Lookups.drop(key)
 }
 
 // answer puts the answers into the Index of the turn. They serve this turn alone: they are in an Index that nobody else
 // sees.
 func (l *Loop[X, S, A]) answer(t *Turn[X, A]) {
-	t.Index, _ = t.Index.With(l.o.Answers(t.answers))
+	t.Index, _ = t.Index.With(l.o.Answers(t.Answers))
 }
 
 // refuse makes the Index of a turn whose lookups are late: what is there now, and no answers.
 func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
-	t.late, t.answers = true, map[purekube.Need]purekube.Answer{}
+	t.Refusing, t.Answers = true, map[purekube.Need]purekube.Answer{}
 	t.Index = l.current(now)
 }
 
 // Planned is told of the plan that was made with the Index of the turn, and sets its Step.
 func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
-	q := t.question
+	q := t.Question
 	t.Ask, t.Tick = nil, 0
 	if len(result.Needs) == 0 {
 		t.Result, t.Problems, t.Step, t.WriteBy = result, problems, CarryOut, now.Add(WritesTimeout)
@@ -161,27 +161,27 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 			t.Step = Confirm
 		}
 		switch {
-		case t.late: // it is planned again when all is answered
-			t.Late, t.Failures = len(q.open), nil
-		case t.answers != nil:
-			t.again = q.again
-			l.lookups.drop(t.Key)
+		case t.Refusing: // it is planned again when all is answered
+			t.Late, t.Failures = len(q.Open), nil
+		case t.Answers != nil:
+			t.Again = q.Again
+			l.Lookups.drop(t.Key)
 		}
 		return
 	}
-	open := slices.DeleteFunc(slices.Clone(result.Needs), func(n purekube.Need) bool { _, answered := t.answers[n]; return answered })
-	if len(open) == 0 || l.o.Answers == nil || !t.late && q.rounds == maxRounds {
-		l.lookups.drop(t.Key)
+	open := slices.DeleteFunc(slices.Clone(result.Needs), func(n purekube.Need) bool { _, answered := t.Answers[n]; return answered })
+	if len(open) == 0 || l.o.Answers == nil || !t.Refusing && q.Rounds == maxRounds {
+		l.Lookups.drop(t.Key)
 		if t.Failures == nil {
-			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.rounds, result.Needs[0])
+			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.Rounds, result.Needs[0])
 		}
 		l.wait(t)
 		t.Next = l.after(t.Key, t.Failures)
 		return
 	}
-	if !t.late {
-		first := q.rounds == 0
-		t.Ask = l.lookups.ask(t.Key, q, open)
+	if !t.Refusing {
+		first := q.Rounds == 0
+		t.Ask = l.Lookups.ask(t.Key, q, open)
 		if first && l.o.DecidesWithout {
 			t.Tick = LookupsDeadline
 		}
@@ -193,7 +193,7 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 		return
 	}
 	for _, n := range open {
-		t.answers[n] = purekube.Answer{Err: errLate}
+		t.Answers[n] = purekube.Answer{Err: errLate}
 	}
 	l.answer(t)
 }
@@ -221,7 +221,7 @@ func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.R
 		if err == nil {
 			err = ErrUnconfirmed
 		}
-		t.Result.Actions, t.unconfirmed = t.Result.Actions[:i], true
+		t.Result.Actions, t.Unconfirmed = t.Result.Actions[:i], true
 		t.Failures = errors.Join(t.Failures, fmt.Errorf("%s: %w", a, err))
 		return
 	}
@@ -229,7 +229,7 @@ func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.R
 
 // wait ends a turn without a plan.
 func (l *Loop[X, S, A]) wait(t *Turn[X, A]) {
-	delete(l.turns, t.Key)
+	delete(l.Turns, t.Key)
 	t.Step = Wait
 }
 
@@ -238,26 +238,26 @@ func (l *Loop[X, S, A]) Sent(now time.Time, t *Turn[X, A], r purekube.Request, o
 	resource := r.Resource.GroupResource()
 	switch {
 	case err != nil && r.Verb == "create" && unanswered(err):
-		l.fences.mayBeThere(t.written, resource)
+		l.Fences.mayBeThere(t.Written, resource)
 	case err == nil && object != nil && r.Verb != "delete": // a deletion returns an object that is gone
 		if l.o.Written != nil {
 			l.o.Written(now, object)
 		}
-		l.fences.written(t.written, resource, object)
+		l.Fences.written(t.Written, resource, object)
 	}
 }
 
 // End ends the turn of a plan that was executed. failed is what failed of the plan, and vetoed says that the shell did
 // not send an action on purpose.
 func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed bool) Next {
-	delete(l.turns, t.Key)
-	l.fences.set(now, t.Key, t.written, t.answers != nil && !t.late && l.o.DecidesWithout)
+	delete(l.Turns, t.Key)
+	l.Fences.set(now, t.Key, t.Written, t.Answers != nil && !t.Refusing && l.o.DecidesWithout)
 	problems := t.Problems
 	if !l.o.RetryProblems {
 		problems = nil // only an event can make them go
 	}
 	next := l.after(t.Key, errors.Join(problems, t.Failures, failed))
-	if t.unconfirmed {
+	if t.Unconfirmed {
 		next.After = max(next.After, ConfirmPause)
 	}
 	if vetoed {
@@ -270,12 +270,12 @@ func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed b
 		}
 		next = next.sooner(after)
 	}
-	if t.late && failed == nil && !vetoed && len(t.Result.Actions) > 0 && l.lookups.questions[t.Key] == t.question {
+	if t.Refusing && failed == nil && !vetoed && len(t.Result.Actions) > 0 && l.Lookups.Questions[t.Key] == t.Question {
 		// The status that refuses has changed the object: what was asked for the object before is asked again.
-		l.lookups.drop(t.Key)
-		t.again = true
+		l.Lookups.drop(t.Key)
+		t.Again = true
 	}
-	if t.again {
+	if t.Again {
 		next = next.sooner(0)
 	}
 	return next
@@ -284,17 +284,17 @@ func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed b
 // after is when a key is planned again that ended with this error.
 func (l *Loop[X, S, A]) after(key purekube.Key, err error) Next {
 	if err == nil {
-		delete(l.failures, key)
+		delete(l.Failures, key)
 		return Next{}
 	}
-	n := l.failures[key] + 1
+	n := l.Failures[key] + 1
 	next := Next{Requeue: true, Err: err, Retry: n}
 	if l.o.Retries > 0 && n > l.o.Retries {
-		delete(l.failures, key)
+		delete(l.Failures, key)
 		next.After = PauseAfterRetries
 		return next
 	}
-	l.failures[key] = n
+	l.Failures[key] = n
 	next.After = max(Backoff(n), askedFor(err))
 	return next
 }

@@ -60,7 +60,7 @@ func (m *reconcilerModel[X, S, A]) notConfirmed(st *reconcilerState[X, S, A], i 
 func (m *reconcilerModel[X, S, A]) confirmed(after *reconcilerState[X, S, A], i int, fresh purekube.Result[A], err error) (outcome, broken string) {
 	key := after.confirming[i].key
 	after.confirming = slices.Delete(after.confirming, i, i+1)
-	t := after.loop.Turn(key)
+	t := after.loop.Turns[key]
 	if m.world.Broken.ConfirmsNothing {
 		fresh, err = t.Result, nil
 	}

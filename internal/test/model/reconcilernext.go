@@ -137,7 +137,7 @@ func (m *reconcilerModel[X, S, A]) hear(st *reconcilerState[X, S, A], i int) (af
 	after = m.calling(st)
 	s := after.sending[i]
 	returned, err := s.reply.returned, s.reply.err
-	if !clock(st.now).Before(after.loop.Turn(s.key).WriteBy) {
+	if !clock(st.now).Before(after.loop.Turns[s.key].WriteBy) {
 		returned, err = nil, context.DeadlineExceeded
 		after.sent = slices.DeleteFunc(after.sent, func(r sent) bool { return r.key == s.key })
 	}

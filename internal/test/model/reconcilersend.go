@@ -54,7 +54,7 @@ func (m *reconcilerModel[X, S, A]) send(st *reconcilerState[X, S, A], i int, o o
 	var returned runtime.Object
 	var err error
 	switch {
-	case !clock(st.now).Before(after.loop.Turn(s.key).WriteBy):
+	case !clock(st.now).Before(after.loop.Turns[s.key].WriteBy):
 		err, how, broken = context.DeadlineExceeded, "not sent, its time is over", ""
 	case o == refused:
 		err, how = apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, errors.New("a webhook")), "refused, by a webhook, say"
@@ -97,7 +97,7 @@ func (m *reconcilerModel[X, S, A]) replied(after *reconcilerState[X, S, A], i in
 	to := &after.sending[i]
 	to.reply = nil
 	if !m.world.Broken.IgnoresFences {
-		after.loop.Sent(clock(after.now), after.loop.Turn(to.key), r, returned, err)
+		after.loop.Sent(clock(after.now), after.loop.Turns[to.key], r, returned, err)
 	}
 	if err != nil {
 		to.failures = append(slices.Clone(to.failures), err)

@@ -96,7 +96,7 @@ func (st *reconcilerState[X, S, A]) clone() *reconcilerState[X, S, A] {
 	c.confirming = slices.Clone(st.confirming)
 	c.looking, c.calls, c.lookAt = slices.Clone(st.looking), slices.Clone(st.calls), slices.Clone(st.lookAt)
 	c.answers, c.at, c.lookedAt, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.lookedAt), slices.Clone(st.relist)
-	c.loop = st.loop.Clone()
+	c.loop = cloneLoop(st.loop)
 	if st.memory != nil {
 		c.memory = st.memory.clone()
 	}

@@ -99,7 +99,7 @@ func (m *reconcilerModel[X, S, A]) text(st *reconcilerState[X, S, A]) string {
 	if st.memory != nil {
 		b.WriteString("\nmemory " + st.memory.text())
 	}
-	b.WriteString(st.loop.Text(func(x *noted[X, S, A]) string { return x.text }, m.answerText))
+	b.WriteString(loopText(st.loop, func(x *noted[X, S, A]) string { return x.text }, m.answerText))
 	return b.String()
 }
 

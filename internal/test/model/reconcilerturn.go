@@ -29,7 +29,7 @@ func (m *reconcilerModel[X, S, A]) begin(st *reconcilerState[X, S, A], key purek
 // plan makes the plan of a turn.
 func (m *reconcilerModel[X, S, A]) plan(st *reconcilerState[X, S, A], key purekube.Key) (after *reconcilerState[X, S, A], outcome, broken string) {
 	after = m.calling(st)
-	t := after.loop.Turn(key)
+	t := after.loop.Turns[key]
 	facts := t.Index.facts
 	result, problems := t.Index.Plan(key)
 	after.loop.Planned(clock(after.now), t, result, problems)
@@ -91,7 +91,7 @@ func (m *reconcilerModel[X, S, A]) advance(st *reconcilerState[X, S, A], i int) 
 		return ""
 	}
 	st.sending = slices.Delete(st.sending, i, i+1)
-	t := st.loop.Turn(s.key)
+	t := st.loop.Turns[s.key]
 	next := st.loop.End(clock(st.now), t, errors.Join(s.failures...), s.vetoed)
 	failed := len(s.failures) > 0 || t.Failures != nil || t.Problems != nil && m.world.RetryProblems
 	if failed != (next.Err != nil) || failed && !next.Requeue {

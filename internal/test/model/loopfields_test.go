@@ -1,4 +1,4 @@
-package reconcile
+package model
 
 import (
 	"errors"
@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/reconcile"
 	"github.com/purekube/purekube/ttl"
 )
 
-// unprinted are fields that Text leaves out, and why.
+// unprinted are fields that loopText leaves out, and why.
 var unprinted = map[string]string{
 	"Loop.o":        "options never change",
 	"Turn.Key":      "the turns have it as their key",
@@ -24,33 +25,33 @@ var unprinted = map[string]string{
 	"Turn.Next":     "the caller follows it at once",
 	"Turn.Ask":      "the caller queues it at once",
 	"Turn.Tick":     "the caller sets a timer at once",
-	"fences.order":  "says when to forget a fence that holds nothing any more",
-	"fenceEnd.key":  "as fences.order",
-	"fenceEnd.of":   "as fences.order",
+	"Fences.Order":  "says when to forget a fence that holds nothing any more",
+	"FenceEnd.Key":  "as Fences.Order",
+	"FenceEnd.Of":   "as Fences.Order",
 }
 
 // shared are fields that a Loop and its clone have together, and why.
 var shared = map[string]string{
 	"Loop.o":         "options never change",
-	"Loop.index":     "an Index never changes",
+	"Loop.Index":     "an Index never changes",
 	"Turn.Index":     "an Index never changes",
 	"Turn.Result":    "a plan never changes",
 	"Turn.Problems":  "an error never changes",
 	"Turn.Failures":  "an error never changes",
 	"Turn.Next":      "has an error, which never changes",
 	"Turn.Ask":       "Planned replaces it",
-	"question.index": "an Index never changes",
-	"fence.written":  "does not change after set",
+	"Question.Index": "an Index never changes",
+	"Fence.Written":  "does not change after set",
 }
 
-// own reports whether the type is a struct of this package, and returns its name.
-func own(t reflect.Type) (name string, ok bool) {
+// structOf reports whether the type is a struct of package reconcile, and returns its name.
+func structOf(t reflect.Type) (name string, ok bool) {
 	name, _, _ = strings.Cut(t.Name(), "[")
-	return name, t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[fences]().PkgPath() && name != "Options" && name != "Next"
+	return name, t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[reconcile.Fences]().PkgPath() && name != "Options" && name != "Next"
 }
 
-// open makes a field settable.
-func open(v reflect.Value) reflect.Value {
+// settable makes a field settable.
+func settable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
 
@@ -65,7 +66,7 @@ func fill(v reflect.Value, n int) {
 		v.Set(reflect.ValueOf(fmt.Errorf("error %d", n)))
 	case t.Kind() == reflect.Struct:
 		for i := range t.NumField() {
-			fill(open(v.Field(i)), n)
+			fill(settable(v.Field(i)), n)
 		}
 	case t.Kind() == reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
@@ -92,14 +93,14 @@ func fill(v reflect.Value, n int) {
 	}
 }
 
-// fieldsOf calls visit with each field of the structs of this package that can be reached. changed is to be called after a
+// fieldsOf calls visit with each field of the structs of package reconcile that can be reached. changed is to be called after a
 // change of the field.
 func fieldsOf(v reflect.Value, changed func(), visit func(field string, v reflect.Value, changed func())) {
-	name, ok := own(v.Type())
+	name, ok := structOf(v.Type())
 	switch kind := v.Kind(); {
 	case ok:
 		for i := range v.NumField() {
-			f := open(v.Field(i))
+			f := settable(v.Field(i))
 			visit(name+"."+v.Type().Field(i).Name, f, changed)
 			fieldsOf(f, changed, visit)
 		}
@@ -118,20 +119,21 @@ func fieldsOf(v reflect.Value, changed func(), visit func(field string, v reflec
 	}
 }
 
-func filled() *loop {
-	l := newLoop(Options[*ttl.Index, ttl.Snapshot]{})
+type nodeReconcileLoop = reconcile.Loop[*ttl.Index, ttl.Snapshot, ttl.Action]
+
+func filled() *nodeReconcileLoop {
+	l := reconcile.New(ttl.NewIndex(ttl.Snapshot{}, ttl.Options{}), reconcile.Options[*ttl.Index, ttl.Snapshot]{})
 	fill(reflect.ValueOf(l).Elem(), 7)
-	l.o.Synced = nil // functions do not compare
 	return l
 }
 
-func textOf(l *loop) string {
-	return l.Text(func(x *ttl.Index) string { return fmt.Sprintf("%p", x) }, func(a purekube.Answer) string { return fmt.Sprint(a) })
+func textOf(l *nodeReconcileLoop) string {
+	return loopText(l, func(x *ttl.Index) string { return fmt.Sprintf("%p", x) }, func(a purekube.Answer) string { return fmt.Sprint(a) })
 }
 
-// Text prints every field, so that a search tells states apart that do different things. A new field is printed, or listed
+// loopText prints every field, so that a search tells states apart that do different things. A new field is printed, or listed
 // above.
-func TestTextPrintsEveryField(t *testing.T) {
+func TestLoopTextPrintsEveryField(t *testing.T) {
 	l := filled()
 	same := textOf(l)
 	require.Equal(t, same, textOf(l))
@@ -157,15 +159,15 @@ func TestTextPrintsEveryField(t *testing.T) {
 }
 
 // A clone has every field, and shares none that may change. A new field is cloned, or listed above.
-func TestCloneCopiesEveryField(t *testing.T) {
+func TestCloneLoopCopiesEveryField(t *testing.T) {
 	l := filled()
-	c := l.Clone()
+	c := cloneLoop(l)
 	require.True(t, reflect.DeepEqual(l, c))
 	type memory struct {
 		at    uintptr
 		field string
 	}
-	reached := func(l *loop) (all []memory) {
+	reached := func(l *nodeReconcileLoop) (all []memory) {
 		fieldsOf(reflect.ValueOf(l).Elem(), func() {}, func(field string, v reflect.Value, _ func()) {
 			switch v.Kind() {
 			case reflect.Pointer, reflect.Map, reflect.Slice:
@@ -191,16 +193,16 @@ func TestCloneCopiesEveryField(t *testing.T) {
 }
 
 // The tests above notice a field that is left out.
-func TestFieldsAreFilled(t *testing.T) {
+func TestLoopFieldsAreFilled(t *testing.T) {
 	l := filled()
 	fieldsOf(reflect.ValueOf(l).Elem(), func() {}, func(field string, v reflect.Value, _ func()) {
 		if unprinted[field] == "" {
 			require.False(t, v.IsZero(), "%s", field)
 		}
 	})
-	c := l.Clone()
-	c.lookups.failed = nil
+	c := cloneLoop(l)
+	c.Lookups.Failed = nil
 	require.False(t, reflect.DeepEqual(l, c))
 	require.NotEqual(t, textOf(l), textOf(c))
-	require.Error(t, errors.Join(l.turns[purekube.Key{Kind: "7", Namespace: "7", Name: "7"}].Failures))
+	require.Error(t, errors.Join(l.Turns[purekube.Key{Kind: "7", Namespace: "7", Name: "7"}].Failures))
 }
