@@ -82,6 +82,7 @@ func TestRestoreEndsTheController(t *testing.T) {
 			ended = make(chan error, 1)
 			go func() { ended <- r.Run(ctx) }()
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			return ended, func() { cancel(); f.Shutdown() }
 		}
 		creates := func() (n int) {
@@ -98,6 +99,7 @@ func TestRestoreEndsTheController(t *testing.T) {
 		version = "50"
 		events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
 		time.Sleep(2 * cachesPause)
+		synctest.Wait()
 		err := <-ended
 		require.ErrorIs(t, err, ErrRestored)
 		require.EqualError(t, err, "resourceclaim: the cache of resourceclaims.resource.k8s.io went back from resourceVersion 100 to 50: etcd was restored from a backup: start again")
@@ -145,6 +147,7 @@ func TestNothingIsSentAfterARestore(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(logr.NewContext(t.Context(), logr.Discard())) }()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, []string{"patch nodes"}, client.sent)
 		informer.version.Store("99")
 		informer.OnAdd(node("b"), false)
