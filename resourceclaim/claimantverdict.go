@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -332,9 +331,6 @@ func (o Options) failed(c *claimant, i int, text string) purekube.Event {
 	event := failedEvent(corev1.ObjectReference{
 		APIVersion: c.apiVersion, Kind: c.kind, Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion,
 	}, c.entries[i].Name, text)
-	if !o.matchUpstream() {
-		// events.k8s.io/v1 rejects a longer text than that. Under MatchUpstream the text is upstream's, whole.
-		event.Message = message.Event(event.Message)
-	}
+	event.Message = o.eventText(event.Message)
 	return event
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -73,6 +74,15 @@ func (o Options) refusedTemplate(template *resourcev1.ResourceClaimTemplate) err
 		}
 	}
 	return nil
+}
+
+// eventText is the text of an event. events.k8s.io/v1 rejects a longer text than that. Under MatchUpstream the text is
+// upstream's, whole.
+func (o Options) eventText(text string) string {
+	if o.matchUpstream() {
+		return text
+	}
+	return message.Event(text)
 }
 
 // asksForNamed is D-28: whether the API server is asked for a claim that the status names and that no cache has. A
