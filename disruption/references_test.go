@@ -71,6 +71,28 @@ func TestPlanAddsUpControllersOnce(t *testing.T) {
 	require.GreaterOrEqual(t, manyWorkload-fewWorkload, 3800.0, "at least one for each controller")
 }
 
+// A controller leaves the remembered sum with its last pod, and returns with the next.
+func TestSumOfAControllerThatReturns(t *testing.T) {
+	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
+	for _, name := range []string{"a", "b"} {
+		s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(2))))
+		s.Pods = append(s.Pods, pod(name, by("apps/v1", "StatefulSet", name)))
+	}
+	x := NewIndex(s, Options{})
+	expected := func() int32 {
+		r, err := x.Plan(key("web"))
+		require.NoError(t, err)
+		return written(t, r).ExpectedPods
+	}
+	require.EqualValues(t, 4, expected())
+	for range 2 {
+		x, _ = x.Without(Snapshot{Pods: s.Pods[:1]})
+		require.EqualValues(t, 2, expected())
+		x, _ = x.With(Snapshot{Pods: s.Pods[:1]})
+		require.EqualValues(t, 4, expected())
+	}
+}
+
 // Two references with one UID, of which one leads to a Deployment: kube-controller-manager counts whichever pod comes
 // first, and the sum of many controllers does so too, built at once or a pod at a time (D-39).
 func TestSumOfManyControllersWithOneUID(t *testing.T) {
