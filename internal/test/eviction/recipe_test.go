@@ -144,20 +144,11 @@ func recipe(s *disruption.Snapshot, key types.NamespacedName, e disruption.Evict
 func settleBudgets(s *disruption.Snapshot, budgets []*policyv1.PodDisruptionBudget, o disruption.Options) {
 	for _, b := range budgets {
 		planned, _ := disruption.Plan(*s, disruption.KeyOf(b), o)
-		for _, r := range requestsOf(planned.Actions) {
+		for _, a := range planned.Actions {
 			s.Budgets[slices.IndexFunc(s.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return keyOf(c) == keyOf(b) })] =
-				r.Object.(*policyv1.PodDisruptionBudget)
+				a.(disruption.UpdateStatus).Budget
 		}
 	}
-}
-
-// requestsOf are the calls that carry a plan out.
-func requestsOf(actions []disruption.Action) []purekube.Request {
-	var requests []purekube.Request
-	for _, a := range actions {
-		requests = append(requests, a.Request(nil))
-	}
-	return requests
 }
 
 // current are the pods as the API server has them.

@@ -51,9 +51,9 @@ func sample(tb testing.TB, i uint64) samplecluster.Cluster {
 	}
 	for _, o := range outcomes {
 		for _, a := range o.Result.Actions {
-			if b, ok := a.Request(nil).Object.(*policyv1.PodDisruptionBudget); ok {
-				at := slices.IndexFunc(c.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return keyOf(c) == keyOf(b) })
-				c.Budgets[at] = b
+			if update, ok := a.(disruption.UpdateStatus); ok {
+				at := slices.IndexFunc(c.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return keyOf(c) == keyOf(update.Budget) })
+				c.Budgets[at] = update.Budget
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	policy "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,7 +30,7 @@ func (dc *DisruptionController) sync(ctx context.Context, key string) error {
 		dc.recheckQueue.AddAfter(key, result.RecheckAt.Sub(dc.clock.Now()))
 	}
 	for _, action := range result.Actions {
-		err = errors.Join(err, dc.getUpdater()(ctx, action.Request(nil).Object.(*policy.PodDisruptionBudget)))
+		err = errors.Join(err, dc.getUpdater()(ctx, action.(core.UpdateStatus).Budget))
 	}
 	return err
 }
