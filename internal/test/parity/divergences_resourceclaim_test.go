@@ -455,7 +455,7 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
 		Ours: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
 			`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[` +
-			`{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-old-g"},{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-g"}]}}`,
+			`{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-g"},{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-old-g"}]}}`,
 	},
 	{
 		ID:    "D-34",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -140,16 +141,25 @@ func (a *Answers) to(r purekube.Request) (Request, runtime.Object) {
 	if r.PatchType != types.StrategicMergePatchType || !updated[r.Resource.Resource] {
 		return Sent(r), a.created(r)
 	}
-	before := a.written[r.Namespace+"/"+r.Name]
-	if before == nil {
-		before = a.read(r)
+	// A patch is of the object that its plan has read, or of an answer if it has the answer's resourceVersion.
+	const answered = "answer to "
+	before := a.read(r)
+	var patch metav1.PartialObjectMetadata
+	err := json.Unmarshal(r.Patch, &patch)
+	if written := a.written[r.Namespace+"/"+r.Name]; written != nil && strings.HasPrefix(patch.ResourceVersion, answered) {
+		before = written
 	}
-	after, err := patched(before, r.Patch)
-	if err != nil {
+	after, problem := patched(before, r.Patch)
+	if err := errors.Join(err, problem); err != nil {
 		panic(fmt.Sprintf("%s: %v", r, err))
 	}
+	object := after.(metav1.Object)
+	version := strings.TrimPrefix(object.GetResourceVersion(), answered)
+	object.SetResourceVersion(version)
+	sent := Update(r.Resource.Resource, r.Subresource, object)
+	object.SetResourceVersion(answered + version)
 	a.written[r.Namespace+"/"+r.Name] = after
-	return Update(r.Resource.Resource, r.Subresource, after.(metav1.Object)), after
+	return sent, after
 }
 
 func (a *Answers) read(r purekube.Request) runtime.Object {
