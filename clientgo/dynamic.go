@@ -23,15 +23,11 @@ func (e DynamicExecutor) Do(ctx context.Context, r purekube.Request) (runtime.Ob
 		return nil, err
 	}
 	if r.Template != nil {
-		read := r.Template.Read()
-		if _, err := pathOf(read); err != nil {
-			return nil, err
-		}
-		template, err := e.Client.Resource(read.Resource).Namespace(read.Namespace).Get(ctx, read.Name, metav1.GetOptions{})
+		template, err := e.Do(ctx, r.Template.Read())
 		if err != nil {
 			return nil, err
 		}
-		if r, err = r.WithSpecOf(template); err != nil {
+		if r, err = r.WithSpecOf(template.(*unstructured.Unstructured)); err != nil {
 			return nil, err
 		}
 	}

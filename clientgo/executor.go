@@ -28,8 +28,8 @@ type Client interface {
 // knows.
 type Executor struct {
 	client rest.Interface
-	// templates are the last that were read, by UID. The spec of a template never changes, so that many pods of one
-	// template cost one read.
+	// templates are the UIDs and the specs of the last that were read. The spec of a template never changes, so that many
+	// pods of one template cost one read.
 	templates *lru.Cache
 }
 
@@ -51,13 +51,13 @@ func NewExecutor(config *rest.Config) (*Executor, error) {
 // ExecutorFor returns an Executor that makes its calls with this client, of whatever group: client-go's own clients have one
 // each, for example kubernetes.Interface.CoreV1().RESTClient().
 func ExecutorFor(client rest.Interface) *Executor {
-	const templates = 1000
+	const templates = 100
 	return &Executor{client, lru.New(templates)}
 }
 
 // Do makes the call and returns the object that the API server answered with. Before a create with a Template it reads that
-// object. It does not retry: a controller does so from its queue. A request whose group, version, resource, namespace, name or subresource is not one segment of a URL path
-// ("..", "a/b", "%2e") is an error, and is not sent.
+// object. It does not retry: a controller does so from its queue. A request whose group, version, resource, namespace, name
+// or subresource is not one segment of a URL path ("..", "a/b", "%2e") is an error, and is not sent.
 func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
 	path, err := pathOf(r)
 	if err != nil {
@@ -140,10 +140,12 @@ func (e *Executor) template(ctx context.Context, t purekube.Template) (*unstruct
 	if err != nil {
 		return nil, err
 	}
-	template := &unstructured.Unstructured{}
-	if err := template.UnmarshalJSON(document); err != nil {
+	read := &unstructured.Unstructured{}
+	if err := read.UnmarshalJSON(document); err != nil {
 		return nil, err
 	}
+	template := &unstructured.Unstructured{Object: map[string]any{"spec": read.Object["spec"]}} // labels can be large
+	template.SetUID(read.GetUID())
 	e.templates.Add(template.GetUID(), template)
 	return template, nil
 }

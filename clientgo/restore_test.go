@@ -158,6 +158,27 @@ func TestNothingIsSentAfterARestore(t *testing.T) {
 	})
 }
 
+// A version without an order, as that of a cache that is empty, does not hide that the next one is older.
+func TestNoVersionHidesNoRestore(t *testing.T) {
+	for _, between := range []string{"", "0", "x", "-1"} {
+		t.Run(between, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				informer := &at{}
+				informer.version.Store("100")
+				c, err := NewTTL(Cluster{Informers: func(runtime.Object) (Informer, error) { return informer, nil }, Client: &writer{}}, ttl.Options{})
+				require.NoError(t, err)
+				ended := make(chan error, 1)
+				go func() { ended <- c.Run(logr.NewContext(t.Context(), logr.Discard())) }()
+				for _, version := range []string{"100", between, "99"} {
+					informer.version.Store(version)
+					time.Sleep(2 * cachesPause)
+				}
+				require.ErrorIs(t, <-ended, ErrRestored)
+			})
+		})
+	}
+}
+
 // A cache that goes on is no restore, whatever its versions look like.
 func TestCacheThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -95,3 +95,32 @@ func TestClaimsHaveTheSpecOfTheirTemplate(t *testing.T) {
 		})
 	}
 }
+
+// A hook that takes the Template away sends a claim with the spec that the hook gave it, and nothing is read.
+func TestClaimWithoutItsTemplate(t *testing.T) {
+	request := resourceclaim.CreateClaim{
+		Claim:        &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", GenerateName: "train-gpu-"}},
+		TemplateName: "gpu", TemplateUID: "uid-gpu",
+	}.Request(nil)
+	claim := request.Object.(*resourcev1.ResourceClaim)
+	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "mine"}}
+	request.Template = nil
+	var calls, bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		calls, bodies = append(calls, r.Method), append(bodies, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(body)
+	}))
+	defer server.Close()
+	e, err := clientgo.NewExecutor(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	for _, client := range []clientgo.Client{e, clientgo.DynamicExecutor{Client: dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL})}} {
+		calls, bodies = nil, nil
+		_, err := client.Do(t.Context(), request)
+		require.NoError(t, err)
+		require.Equal(t, []string{http.MethodPost}, calls)
+		require.Contains(t, bodies[0], `"requests":[{"name":"mine"}]`)
+	}
+}
