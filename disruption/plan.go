@@ -143,7 +143,7 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 	b, o := st.PodDisruptionBudget, x.options
 	var v verdict
 	event := func(eventType, reason, message string) {
-		v.result.Events = append(v.result.Events, budgetEvent(b, eventType, reason, o.note(message)))
+		v.result.Events = append(v.result.Events, budgetEvent(b, eventType, reason, o.eventText(message)))
 	}
 	write := func(status *policyv1.PodDisruptionBudget) {
 		if v.budget = status; status != b {
@@ -233,7 +233,7 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 	// plan, so the event is recorded once.
 	for _, pod := range d.overdue {
 		v.result.Events = append(v.result.Events, podEvent(pod, "NotDeleted",
-			o.note(fmt.Sprintf("Pod was expected by PDB %s to be deleted but it wasn't", o.notDeletedBy(b)))))
+			o.eventText(fmt.Sprintf("Pod was expected by PDB %s to be deleted but it wasn't", o.notDeletedBy(b)))))
 	}
 	healthy := st.ready - d.evicted
 	// disruptedPods is replaced and not merged: d.kept has exactly the entries that still count, so entries of pods that

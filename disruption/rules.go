@@ -263,9 +263,9 @@ func (o Options) total(sum int64) int64 {
 // that two budgets select the same MultiplePodDisruptionBudgets. CheckEviction and Explain give the same information.
 func (o Options) repeatsEvents() bool { return o.matchUpstream() }
 
-// note is the message of an event, cut to the limit of events.k8s.io/v1: the selector in the event UnmanagedPods is as
+// eventText is the message of an event, cut to the limit of events.k8s.io/v1: the selector in the event UnmanagedPods is as
 // long as a user makes it, and the API server rejects a longer note.
-func (o Options) note(text string) string {
+func (o Options) eventText(text string) string {
 	if o.matchUpstream() {
 		return text
 	}

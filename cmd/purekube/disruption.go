@@ -21,14 +21,14 @@ func planDisruption(c *cluster, set settings) section {
 	d := newDrains(c, set)
 	s := section{Headline: fmt.Sprintf("%s for %s", message.Count(len(c.Budgets), "PodDisruptionBudget"), message.Count(len(c.Pods), "pod"))}
 
-	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
+	outcomes, err := d.index.PlanAll()
 	s.Err = err
 	plans := map[purekube.Key]disruption.Outcome{}
 	for _, o := range outcomes {
 		plans[o.Key] = o
 	}
 	// The error is the error of PlanAll.
-	explained, _ := disruption.NewIndex(d.snapshot, d.options).ExplainAll()
+	explained, _ := d.index.ExplainAll()
 	explanations := map[purekube.Key]disruption.Explanation{}
 	for _, e := range explained {
 		explanations[e.Key] = e
@@ -161,7 +161,7 @@ func healthText(h disruption.Health) string {
 // drains finds the nodes that cannot be drained at the moment.
 type drains struct {
 	snapshot disruption.Snapshot
-	options  disruption.Options
+	index    *disruption.Index
 	// right are the budgets whose status in the input is out of date, with the right one.
 	right []*policyv1.PodDisruptionBudget
 	// suspects are the pods whose eviction may be refused.
@@ -169,9 +169,10 @@ type drains struct {
 }
 
 func newDrains(c *cluster, set settings) *drains {
+	snapshot := c.Disruption(set.now)
 	return &drains{
-		snapshot: c.Disruption(set.now),
-		options:  disruption.Options{MatchUpstream: set.matchUpstream},
+		snapshot: snapshot,
+		index:    disruption.NewIndex(snapshot, disruption.Options{MatchUpstream: set.matchUpstream}),
 		suspects: map[types.NamespacedName]bool{},
 	}
 }
@@ -191,7 +192,7 @@ func (d *drains) written(a disruption.UpdateStatus) { d.right = append(d.right, 
 
 // upToDate is the snapshot with the statuses that the plan writes: an eviction goes by these.
 func (d *drains) upToDate() *disruption.Index {
-	x, _ := disruption.NewIndex(d.snapshot, d.options).With(disruption.Snapshot{Budgets: d.right})
+	x, _ := d.index.With(disruption.Snapshot{Budgets: d.right})
 	return x
 }
 

@@ -157,7 +157,7 @@ type fleet struct {
 func newFleet(c *cluster, set settings) *fleet {
 	d := newDrains(c, set)
 	pods, podOf := podsOnNodes(c)
-	return &fleet{c, disruption.NewIndex(d.snapshot, d.options), pods, podOf}
+	return &fleet{c, d.index, pods, podOf}
 }
 
 // names are the nodes to drain, sorted, each once.

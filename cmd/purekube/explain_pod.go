@@ -31,9 +31,8 @@ func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
 	f := &s.Findings[j]
 
 	d := newDrains(c, set)
-	index := disruption.NewIndex(d.snapshot, d.options)
 	// The errors of both are PlanAll's.
-	e, _ := index.Explain(pod)
+	e, _ := d.index.Explain(pod)
 	f.Explained, f.Reasons, f.Explanation = e, reasonsOf(e.Reasons), nil
 	for _, reason := range e.Reasons {
 		switch reason.Code {
@@ -46,7 +45,7 @@ func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
 		f.Explanation = append(f.Explanation, refusal.what)
 		return
 	}
-	eviction, _ := index.CheckEviction(pod.NamespacedName(), disruption.Recomputed)
+	eviction, _ := d.index.CheckEviction(pod.NamespacedName(), disruption.Recomputed)
 	f.Eviction = &eviction
 	f.Needs = append(f.Needs, eviction.Needs...)
 	switch v := eviction.Verdict; {

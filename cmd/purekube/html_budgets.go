@@ -49,7 +49,7 @@ type budgetPod struct{ Name, Health, Class string }
 func newBudgetList(c *cluster, set settings, links links) *budgetList {
 	d := newDrains(c, set)
 	// What is wrong is among the problems of the report.
-	explanations, _ := disruption.NewIndex(d.snapshot, d.options).ExplainAll()
+	explanations, _ := d.index.ExplainAll()
 	var bars []budgetBar
 	for _, e := range explanations {
 		if e.Budget != nil && !c.ReadInPart(e.Key) {

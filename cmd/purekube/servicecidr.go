@@ -13,8 +13,8 @@ import (
 
 func planServiceCIDR(c *cluster, set settings) section {
 	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
-	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
-	planned, whole := servicecidr.PlanAll(snapshot, options)
+	index := servicecidr.NewIndex(snapshot, servicecidr.Options{MatchUpstream: set.matchUpstream})
+	planned, whole := index.PlanAll()
 	outcomes := map[purekube.Key]servicecidr.Outcome{}
 	for _, o := range planned {
 		outcomes[o.Key] = o
@@ -34,7 +34,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 		Err: whole,
 	}
 	// Its error is the error of PlanAll.
-	explanations, _ := servicecidr.NewIndex(snapshot, options).ExplainAll()
+	explanations, _ := index.ExplainAll()
 	for _, e := range explanations {
 		o := outcomes[e.Key]
 		f := findingOf(purekube.Key{Kind: e.Key.Kind, Name: e.Key.Name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
