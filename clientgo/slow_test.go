@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -35,6 +34,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -67,17 +67,11 @@ func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		document, err := json.Marshal(stored)
+		b, err := apiserver.Patched(stored, patch)
 		if err != nil {
 			return nil, err
 		}
-		if document, err = strategicpatch.StrategicMergePatch(document, patch, stored); err != nil {
-			return nil, err
-		}
-		b := policyv1.PodDisruptionBudget{TypeMeta: kind("policy/v1", "PodDisruptionBudget")}
-		if err := json.Unmarshal(document, &b); err != nil {
-			return nil, err
-		}
+		b.TypeMeta = kind("policy/v1", "PodDisruptionBudget")
 		a.mu.Lock()
 		a.writes = append(a.writes, fmt.Sprintf("%s %s %d", b.Name, b.Status.Conditions[0].Reason, b.Status.DisruptionsAllowed))
 		a.at = append(a.at, time.Since(a.start))
@@ -87,7 +81,7 @@ func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		time.AfterFunc(time.Millisecond, func() { // after the answer
 			_, _ = a.informed.PolicyV1().PodDisruptionBudgets(shown.Namespace).Update(context.Background(), shown, metav1.UpdateOptions{})
 		})
-		what, answer = "write", &b
+		what, answer = "write", b
 	case path == "example.com/v1":
 		what = "discovery"
 		answer = metav1.APIResourceList{TypeMeta: kind("v1", "APIResourceList"), GroupVersion: path,

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 var (
@@ -255,7 +255,7 @@ func (s *apiServer) patched(r purekube.Request) (old, c *resourcev1.ResourceClai
 	if old == nil {
 		return nil, nil, errNotFound
 	}
-	if c, err = patchedClaim(old, r); err != nil {
+	if c, err = apiserver.Patched(old, r.Patch); err != nil {
 		return nil, nil, errInvalid
 	}
 	switch {
@@ -265,19 +265,6 @@ func (s *apiServer) patched(r purekube.Request) (old, c *resourcev1.ResourceClai
 		return nil, nil, errInvalid
 	}
 	return old, c, nil
-}
-
-// patchedClaim is a copy of the claim after a patch.
-func patchedClaim(old *resourcev1.ResourceClaim, r purekube.Request) (*resourcev1.ResourceClaim, error) {
-	document, err := json.Marshal(old)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = strategicpatch.StrategicMergePatch(document, r.Patch, old); err != nil {
-		return nil, err
-	}
-	claim := &resourcev1.ResourceClaim{}
-	return claim, json.Unmarshal(document, claim)
 }
 
 func (s *apiServer) updateStatus(r purekube.Request) (*resourcev1.ResourceClaim, error) {

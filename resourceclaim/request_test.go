@@ -19,6 +19,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // asUnstructured is an object as a dynamic client returns it.
@@ -240,7 +241,7 @@ func TestRemoveFinalizerReadsAnswers(t *testing.T) {
 				}
 			}
 			for _, done := range [][]runtime.Object{typed, untyped} {
-				got, err := patchedClaim(newClaim("c", protected, version(tc.version)), a.Request(done))
+				got, err := apiserver.Patched(newClaim("c", protected, version(tc.version)), a.Request(done).Patch)
 				require.NoError(t, err)
 				require.Equal(t, tc.version, got.ResourceVersion, tc.reason)
 				require.Equal(t, tc.stays, len(got.Finalizers) > 0, tc.reason)
@@ -272,7 +273,7 @@ func TestPatchesChangeWhatApplyChanges(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.action.Request(nil)
-			got, err := patchedClaim(tc.claim, r)
+			got, err := apiserver.Patched(tc.claim, r.Patch)
 			require.NoError(t, err)
 			byName := cmpopts.SortSlices(func(a, b resourcev1.ResourceClaimConsumerReference) bool { return a.Name < b.Name }) // the API has no order of them
 			require.Empty(t, cmp.Diff(tc.action.Apply(tc.claim), got, cmpopts.EquateEmpty(), byName))

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
@@ -20,34 +21,39 @@ import (
 func (s *Server) patch(at place, r purekube.Request, k kind) (Object, error) {
 	switch r.PatchType {
 	case types.StrategicMergePatchType:
-		return s.strategicMerge(at, r, k)
+		return s.strategicMerge(at, r)
 	case types.ApplyYAMLPatchType:
 		return s.apply(at, r, k)
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("patch type %q", r.PatchType))
 }
 
-func (s *Server) strategicMerge(at place, r purekube.Request, k kind) (Object, error) {
+func (s *Server) strategicMerge(at place, r purekube.Request) (Object, error) {
 	before, err := s.find(at, r)
 	if err != nil {
 		return nil, err
 	}
-	document, err := json.Marshal(before)
+	o, err := Patched(before, r.Patch)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	patched, err := strategicpatch.StrategicMergePatch(document, r.Patch, before)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	o := k.make()
-	if err := json.Unmarshal(patched, o); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if err := sameObject(before, o, r); err != nil {
 		return nil, err
 	}
 	return s.store(at, merged(before, o, r.Subresource)), nil
+}
+
+// Patched is a copy of the object, a pointer to a typed one, after a strategic merge patch.
+func Patched[T runtime.Object](o T, patch []byte) (T, error) {
+	after := reflect.New(reflect.TypeOf(o).Elem()).Interface().(T)
+	document, err := json.Marshal(o)
+	if err != nil {
+		return after, err
+	}
+	if document, err = strategicpatch.StrategicMergePatch(document, patch, o); err != nil {
+		return after, err
+	}
+	return after, json.Unmarshal(document, after)
 }
 
 // fieldManagers are the leaves that each manager applied, by their paths.

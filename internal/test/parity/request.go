@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // Request is one request to the API server, as far as the server can tell two apart.
@@ -149,7 +149,7 @@ func (a *Answers) to(r purekube.Request) (Request, runtime.Object) {
 	if written := a.written[r.Namespace+"/"+r.Name]; written != nil && strings.HasPrefix(patch.ResourceVersion, answered) {
 		before = written
 	}
-	after, problem := patched(before, r.Patch)
+	after, problem := apiserver.Patched(before, r.Patch)
 	if err := errors.Join(err, problem); err != nil {
 		panic(fmt.Sprintf("%s: %v", r, err))
 	}
@@ -171,19 +171,6 @@ func (a *Answers) read(r purekube.Request) runtime.Object {
 		}
 	}
 	panic("nobody has read the object of " + r.String())
-}
-
-// patched is a copy of the object after a strategic merge patch.
-func patched(o runtime.Object, patch []byte) (runtime.Object, error) {
-	document, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = strategicpatch.StrategicMergePatch(document, patch, o); err != nil {
-		return nil, err
-	}
-	after := reflect.New(reflect.TypeOf(o).Elem()).Interface().(runtime.Object)
-	return after, json.Unmarshal(document, after)
 }
 
 func (a *Answers) created(r purekube.Request) runtime.Object {
