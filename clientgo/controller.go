@@ -291,6 +291,9 @@ func (c *Controller[X, S, A]) lookAtCaches(cutOff context.CancelCauseFunc) {
 			continue
 		}
 		version := w.version()
+		if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
+			continue // a version without an order, such as that of an empty cache: the next one is compared with the one before
+		}
 		if order, err := resourceversion.CompareResourceVersion(version, w.at); err == nil && order < 0 {
 			cutOff(fmt.Errorf("%s: the cache of %s went back from resourceVersion %s to %s: %w", c.name, w.resource.GroupResource(), w.at, version, ErrRestored))
 			continue

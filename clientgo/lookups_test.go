@@ -137,6 +137,40 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
+// Of a tenant whose event queues thousands of keys only the tenant itself hears: the key of another namespace is written
+// next, and not after 5,000 writes.
+func TestKeysTakeTurnsByNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		slow := func(context.Context, clientgo.Sending) error { time.Sleep(20 * time.Millisecond); return nil }
+		write := func(_ *cell, key string) (purekube.Result[write], error) {
+			return purekube.Result[write]{Actions: []write{{name: key}}}, nil
+		}
+		c := started(t, s, write, options{workers: 1, hooks: clientgo.Hooks{BeforeSend: slow}})
+		synctest.Wait()
+		queue := func(namespace string, n int) {
+			c.Update(func(x *cell) (*cell, []purekube.Key) {
+				var keys []purekube.Key
+				for i := range n {
+					keys = append(keys, purekube.Key{Kind: "Cell", Namespace: namespace, Name: fmt.Sprintf("%s-%d", namespace, i)})
+				}
+				return x, keys
+			})
+		}
+		queue("big", many)
+		time.Sleep(time.Second)
+		s.mu.Lock()
+		before := len(s.seen)
+		s.mu.Unlock()
+		queue("small", 2)
+		time.Sleep(time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Contains(t, s.seen[before:before+3], "small-0")
+		require.Contains(t, s.seen[before:before+5], "small-1")
+	})
+}
+
 // An answer is for those who asked before the lookup was made. To one who asks later it may be older than what that one
 // knows: a pod that the API server did not have then may be there now.
 func TestAnswerIsNewerThanTheQuestion(t *testing.T) {

@@ -55,6 +55,8 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	// write may be on its way, in seconds. At 0 it arrives before the other replica lists, or never.
 	Replicas bool
 	Overlap  int
+	// Standby is what another replica remembers that began to do so before it had the Lease, which is a defect.
+	Standby func(leader memo) memo
 	// Hangs: lookups may get no answer any more, until somebody repairs that.
 	Hangs bool
 	// Hung says what is wrong with the objects when everything is idle and lookups have no answer.
@@ -87,7 +89,7 @@ type broken struct {
 	StartsWithTheCache, SharesTheContext, LosesRetries, IgnoresFences, DropsWhileProcessing, ForgetsTicks, ForgetsRecheck bool
 
 	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease, ReusesAnswers,
-	MissesRestore, LooksBeforeTurnsOnly, ConfirmsNothing bool
+	MissesRestore, LooksBeforeTurnsOnly, ConfirmsNothing, AnswersWithTheLast, WatchesBeforeLease, RemembersBeforeLease bool
 }
 
 // maxAgeOfCache is how old an event gets before the handlers see it, in seconds, unless LoopWorld.MaxAge says more.

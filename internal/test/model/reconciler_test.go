@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -10,11 +11,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
@@ -102,6 +106,30 @@ func twinLoop() cidrLoopWorld {
 	return w
 }
 
+// handedOverLoop is of two equal ServiceCIDRs that have just been deleted. Nothing happens but that a Service gets an address.
+func handedOverLoop() cidrLoopWorld {
+	w := cidrLoop(serviceCIDRWorld("ServiceCIDRs, handed over", servicecidr.Options{}, twins, twoAddrs[:1]).only("allocated"))
+	for i, o := range w.Objects {
+		c := o.DeepCopyObject().(*networkingv1.ServiceCIDR)
+		c.DeletionTimestamp = ptr.To(metav1.NewTime(Start))
+		w.Objects[i] = c
+	}
+	w.Right = nil // the harm itself is to be found
+	w.Standby = func(leader memo) memo { // it saw the deletions in another order
+		m := leader.clone().(*cidrMemo)
+		inOrder := slices.SortedFunc(maps.Keys(m.seen), func(a, b types.UID) int {
+			return cmp.Or(m.seen[a].Seen.Compare(m.seen[b].Seen), cmp.Compare(a, b))
+		})
+		for i, uid := range inOrder {
+			d := m.seen[uid]
+			d.Seen = m.seen[inOrder[0]].Seen.Add(-time.Duration(i) * time.Second)
+			m.seen[uid] = d
+		}
+		return m
+	}
+	return w
+}
+
 // inUseLoop is of one ServiceCIDR, which is protected, with an address that is in use.
 func inUseLoop() cidrLoopWorld {
 	w := serviceCIDRWorld("ServiceCIDRs, in use", servicecidr.Options{}, twins[:1], twoAddrs[:1])
@@ -170,10 +198,24 @@ func lookupsLoop() budgetLoopWorld {
 	}
 }
 
+// growingLoop is lookupsLoop with a StatefulSet that gets a third pod.
+func growingLoop() budgetLoopWorld {
+	w := lookupsLoop()
+	w.World = w.only()
+	w.Name = "PodDisruptionBudgets, a workload grows"
+	w.Events = append(w.Events, Event{Name: "grown", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+		s := Get[*appsv1.StatefulSet](v, "ns", "db").DeepCopy()
+		s.Spec.Replicas = ptr.To[int32](3)
+		do("StatefulSet db grows to 3", Put(s), Put(ready(newWorkloadPod("db-2", v.Fresh, "db", controlledBy("StatefulSet", "db", 3)))))
+	}})
+	return w
+}
+
 // loopWorlds are searches of each world whose controller is the loop of internal/reconcile.
 func loopWorlds() []loopSearch {
 	return []loopSearch{
-		searchOf(deletedLoop()), searchOf(hangingCIDRLoop()), searchOf(newCIDRLoop()), searchOf(inUseLoop()), searchOf(twinLoop()), searchOf(lookupsLoop()),
+		searchOf(deletedLoop()), searchOf(hangingCIDRLoop()), searchOf(newCIDRLoop()), searchOf(inUseLoop()), searchOf(twinLoop()),
+		searchOf(handedOverLoop()), searchOf(lookupsLoop()), searchOf(growingLoop()),
 		searchOf(entryLoop()), searchOf(hangingLoop()), searchOf(sharedLoop()), searchOf(vetoedLoop()), searchOf(restoredLoop()), searchOf(waitingLoop()),
 		searchOf(chainLoop()), searchOf(filteredLoop()), searchOf(nodesLoop()),
 	}
@@ -260,6 +302,12 @@ func brokenLoops(t *testing.T) {
 			searchOf(waitingLoop()), broken{MissesRestore: true}, "at rest"},
 		{"a restore is looked for before turns only", "without an event there is no turn",
 			searchOf(waitingLoop()), broken{LooksBeforeTurnsOnly: true}, "at rest"},
+		{"late lookups are answered with the last answers", "the pods are newer than the scale that they are compared with",
+			searchOf(growingLoop()), broken{AnswersWithTheLast: true}, "without answers, a budget refuses"},
+		{"a standby watches before it has the Lease", "its caches are behind when it begins to plan",
+			searchOf(entryLoop()), broken{WatchesBeforeLease: true}, "no claim made twice for an entry"},
+		{"a standby remembers deletions before it has the Lease", "it saw them in another order",
+			searchOf(handedOverLoop()), broken{RemembersBeforeLease: true}, "no managed address without a range"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.search.search(1, tc.put, Bounds{Time: 10 * time.Minute})

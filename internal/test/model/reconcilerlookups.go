@@ -49,11 +49,11 @@ func (m *reconcilerModel[X, S, A]) found(st *reconcilerState[X, S, A], n purekub
 
 // answer is what the API server has.
 func (m *reconcilerModel[X, S, A]) answer(st *reconcilerState[X, S, A], n purekube.Need) purekube.Answer {
-	if a, known := st.answers[n]; known {
+	if a, known := st.answers[n]; known && m.world.Broken.ReusesAnswers {
 		return a
 	}
 	a := m.world.Answer(m.view(st), n)
-	if m.world.Broken.ReusesAnswers {
+	if m.world.Broken.ReusesAnswers || m.world.Broken.AnswersWithTheLast {
 		if st.answers == nil {
 			st.answers = map[purekube.Need]purekube.Answer{}
 		}

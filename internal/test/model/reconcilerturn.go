@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,6 +34,10 @@ func (m *reconcilerModel[X, S, A]) plan(st *reconcilerState[X, S, A], key pureku
 	facts := t.Index.facts
 	result, problems := t.Index.Plan(key)
 	after.loop.Planned(clock(after.now), t, result, problems)
+	if m.world.Broken.AnswersWithTheLast && t.Refusing && t.Step == reconcile.Plan {
+		maps.Copy(t.Answers, after.answers)
+		t.Index, _ = t.Index.With(m.options().Answers(t.Answers))
+	}
 	for _, n := range t.Ask {
 		outcome += "asks for " + n.String() + "; "
 		after.ask(n)
