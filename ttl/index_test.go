@@ -3,6 +3,7 @@ package ttl
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -78,7 +79,7 @@ func sameAnswers(t *testing.T, x *Index, s Snapshot, o Options, what string) {
 // the sequence comes to, at the step that Next gives, node by node; and so do the indexes on the way,
 // still, at the end. The names that they return hold every one whose plan is another one now.
 func TestIndexAnswersAsTheFunctions(t *testing.T) {
-	steps := table{Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, 1 << 31, 30e9}}
+	steps := table{Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, math.MaxInt32, 30e9}}
 	o := Options{steps: steps}
 	annotations := []string{absent, "0", "15", "30", "x"}
 	moved, named, all := 0, 0, 0
