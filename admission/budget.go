@@ -30,8 +30,9 @@ type BudgetOptions struct {
 // disruption: both compute the budget alike.
 //
 // A budget is judged by the workloads that it selects, whether or not their pods exist yet: a ReplicaSet, Deployment,
-// StatefulSet or ReplicationController whose template it selects counts with its replicas. Without pods and workloads, the
-// budget is judged by its spec alone. With Refuse, a budget that cannot be computed is refused with
+// StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that could never allow a
+// disruption with the pods that exist already is not saved by pods to come. Without pods and workloads, the budget is judged
+// by its spec alone. With Refuse, a budget that cannot be computed is refused with
 // 403, unless AllowUnknown is set: one that needs a scale which the Index does not have, for example. Whether the object is
 // valid is for the API server to say.
 //
@@ -58,14 +59,18 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	}
 	budget.Name = cmp.Or(budget.Name, unnamed(budget))
 	index, _ := x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget}})
+	// The error is the error of the second one, which has all pods of this one.
+	now, _ := index.Explain(disruption.KeyOf(budget))
 	index, _ = index.With(firstPods(index, budget.Namespace))
 	explanation, err := index.Explain(disruption.KeyOf(budget))
+	// Pods to come are a guess: where a ReplicaSet is missing from the Index, its pods may be there. So they make no budget better.
+	never := now.Budget != nil && now.Budget.Never || explanation.Budget != nil && explanation.Budget.Never
 	name := budget.Namespace + "/" + budget.Name
 	const before, after = "PodDisruptionBudget ", " never allows a disruption: nodes with its pods cannot be drained"
 	switch e := explanation.Budget; {
-	case e != nil && e.Never && o.Refuse:
+	case never && o.Refuse:
 		return refused(r, forbidden, "%s%s%s", before, name, after)
-	case e != nil && e.Never:
+	case never:
 		return allowed(r, warning(before, name, after))
 	case !o.Refuse || o.AllowUnknown:
 		return allowed(r)

@@ -192,6 +192,10 @@ func TestBudgetBeforeItsPods(t *testing.T) {
 	pod := purekubetest.Pod("shop/new-1")
 	pod.Labels = template.Labels
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "new-a", UID: "u-new-a", Controller: ptr.To(true)}}
+	alone := replicaSet("alone", 1)
+	alone.OwnerReferences = nil
+	orphaned := pod.DeepCopy()
+	orphaned.Name, orphaned.OwnerReferences[0].Name, orphaned.OwnerReferences[0].UID = "alone-1", "alone", "u-alone"
 	all, half, most := purekubetest.MinAvailable("shop/new", "2"), purekubetest.MinAvailable("shop/new", "50%"), purekubetest.MinAvailable("shop/new", "51%")
 	for _, tc := range []struct {
 		name, reason string
@@ -212,6 +216,8 @@ func TestBudgetBeforeItsPods(t *testing.T) {
 			[]purekubetest.Object{&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2), Template: template}}}, true},
 		{"a ReplicationController", "as a Deployment", all,
 			[]purekubetest.Object{&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Template: &template}}}, true},
+		{"a Deployment beside pods of another workload", "its pods, which may be those of a ReplicaSet that is missing, save no budget", purekubetest.MinAvailable("shop/new", "1"),
+			[]purekubetest.Object{deployment(3), orphaned, alone}, true},
 		{"a ReplicationController without a template", "it makes no pods", all,
 			[]purekubetest.Object{&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2)}}}, false},
 	} {
