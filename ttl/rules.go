@@ -29,7 +29,8 @@ type Boundary struct {
 	TTL time.Duration `json:"ttlNanoseconds"`
 }
 
-// Steps returns the steps of kube-controller-manager, numbered from 0: BR-19-01 … BR-19-05. The slice is new each time.
+// Steps returns the steps of kube-controller-manager, numbered from 0: BR-19-01, BR-19-02, BR-19-03, BR-19-04 and BR-19-05. The slice
+// is new each time.
 func Steps() []Boundary {
 	return []Boundary{
 		{SizeMin: 0, SizeMax: 100, TTL: 0},
