@@ -114,7 +114,7 @@ func handedOverLoop() cidrLoopWorld {
 		c.DeletionTimestamp = ptr.To(metav1.NewTime(Start))
 		w.Objects[i] = c
 	}
-	w.Right = nil // the harm itself is to be found
+	w.Right = nil                        // the harm itself is to be found
 	w.Standby = func(leader memo) memo { // it saw the deletions in another order
 		m := leader.clone().(*cidrMemo)
 		inOrder := slices.SortedFunc(maps.Keys(m.seen), func(a, b types.UID) int {
