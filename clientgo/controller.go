@@ -292,7 +292,7 @@ func (c *Controller[X, S, A]) lookAtCaches(cutOff context.CancelCauseFunc) {
 		}
 		version := w.version()
 		if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
-			continue // a version without an order, such as that of an empty cache: the next one is compared with the one before
+			continue // an empty cache has no version. The next version is compared with the last one that has an order
 		}
 		if order, err := resourceversion.CompareResourceVersion(version, w.at); err == nil && order < 0 {
 			cutOff(fmt.Errorf("%s: the cache of %s went back from resourceVersion %s to %s: %w", c.name, w.resource.GroupResource(), w.at, version, ErrRestored))
