@@ -7,6 +7,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -23,11 +24,15 @@ const (
 	anyPages = -1
 )
 
-var errTooLong = errors.New("too many objects")
+var (
+	errTooLong = errors.New("too many objects")
+	errNoList  = errors.New("the answer is no list of an API server: it has no resourceVersion")
+)
 
 // ListServiceCIDRs returns a function that lists all ServiceCIDRs and IPAddresses of a cluster, past every cache. Its
-// Snapshot has nothing else. An error of the API server, an expired list and the end of the context are errors: then there
-// is no Snapshot, since an object that is missing from a list would count as gone.
+// Snapshot has nothing else. An error of the API server, an expired list, an answer without a resourceVersion and the end of
+// the context are errors: then there is no Snapshot, since an object that is missing from a list would count as gone. For
+// tests, package fake makes lists with a resourceVersion; client-go's own fake does not.
 func ListServiceCIDRs(client kubernetes.Interface) func(context.Context) (servicecidr.Snapshot, error) {
 	return func(ctx context.Context) (servicecidr.Snapshot, error) {
 		if client == nil {
@@ -70,7 +75,15 @@ func listAll[T any, P interface {
 			return nil, fmt.Errorf("%w: more than %d", errTooLong, most*pageOfAList)
 		}
 		asked++
-		return list(ctx, o)
+		page, err := list(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		// Client-go takes an answer of another kind for an empty list, for example the answer of a proxy.
+		if meta, err := meta.ListAccessor(page); err != nil || meta.GetResourceVersion() == "" {
+			return nil, errNoList
+		}
+		return page, nil
 	}}
 	// Without a resourceVersion, a list is of now.
 	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -145,3 +147,37 @@ func TestListThatEndsEarly(t *testing.T) {
 		require.Len(t, l.requests, 2, "no list of another moment takes its place")
 	})
 }
+
+// What answers with 200 and is no list of the API server is an error: an object of another kind, which client-go takes for an
+// empty list, and half a body.
+func TestAnswerThatIsNoList(t *testing.T) {
+	const list = `{"kind":"IPAddressList","apiVersion":"networking.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[`
+	for name, body := range map[string]string{
+		"a Status":                   `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`,
+		"a list of another kind":     `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`,
+		"another object":             `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}`,
+		"an empty object":            `{}`,
+		"a list without a version":   `{"kind":"IPAddressList","apiVersion":"networking.k8s.io/v1","metadata":{},"items":[]}`,
+		"no list behind the kind":    `{"kind":"IPAddressList","apiVersion":"networking.k8s.io/v1"}`,
+		"half a body":                list + `{"metadata":{"name":"10.9`,
+		"a page of a proxy":          `<html>hello</html>`,
+		"nothing":                    ``,
+		"two documents":              list + `]}` + list + `]}`,
+		"a version that is a number": `{"kind":"IPAddressList","apiVersion":"networking.k8s.io/v1","metadata":{"resourceVersion":7},"items":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			})
+			client, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "http://memory", QPS: -1}, &http.Client{Transport: answer})
+			require.NoError(t, err)
+			s, err := clientgo.ListServiceCIDRs(client)(t.Context())
+			require.Error(t, err)
+			require.Zero(t, s)
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -34,6 +34,7 @@ import (
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/clientgo"
+	purefake "github.com/purekube/purekube/clientgo/fake"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/reviews"
 	"github.com/purekube/purekube/purekubetest"
@@ -411,7 +412,7 @@ func TestWebhookRequestsOfAReview(t *testing.T) {
 // The handler of docs/webhook.md is ready once it has seen the objects.
 func TestWebhookOfThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kube := fake.NewClientset(purekubetest.ServiceCIDR("free", "10.97.0.0/24"))
+		kube := purefake.NewClientset(purekubetest.ServiceCIDR("free", "10.97.0.0/24"))
 		factory := informers.NewSharedInformerFactory(kube, 0)
 		handler, err := decide(factory, kube, admission.Options{})
 		require.NoError(t, err)
