@@ -22,6 +22,7 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // step is one call of With, or of Without.
@@ -454,5 +455,7 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 		}
 		return nil
 	})
-	require.Positive(t, ambiguous)
+	if !seed.Chosen() { // 40 other snapshots may have none
+		require.Positive(t, ambiguous)
+	}
 }

@@ -321,13 +321,21 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 				}
 			}
 			generatedOne := func(controlled bool) (adopted string) {
-				adoptedDeleting := false
+				best := -1
 				for _, n := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
 					c := oracleFind(s, n)
 					if c != nil && len(c.OwnerReferences) == 1 && (c.OwnerReferences[0].Controller != nil) == controlled && c.OwnerReferences[0].UID == p.UID &&
 						c.Annotations["resource.kubernetes.io/pod-claim-name"] == e.Name {
-						if adopted == "" || adoptedDeleting && c.DeletionTimestamp == nil {
-							adopted, adoptedDeleting = n, c.DeletionTimestamp != nil
+						// It stays, it is reserved, it is allocated: one before counts more than all behind it.
+						value := 0
+						for _, good := range []bool{c.DeletionTimestamp == nil, len(c.Status.ReservedFor) > 0, c.Status.Allocation != nil} {
+							value *= 2
+							if good {
+								value++
+							}
+						}
+						if value > best {
+							adopted, best = n, value
 						}
 					}
 				}
