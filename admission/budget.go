@@ -32,9 +32,8 @@ type BudgetOptions struct {
 // A budget is judged by the workloads that it selects, whether or not their pods exist yet: a ReplicaSet, Deployment,
 // StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that could never allow a
 // disruption with the pods that exist already is not saved by pods to come. Without pods and workloads, the budget is judged
-// by its spec alone. With Refuse, a budget that cannot be computed is refused with
-// 403, unless AllowUnknown is set: one that needs a scale which the Index does not have, for example. Whether the object is
-// valid is for the API server to say.
+// by its spec alone. With Refuse, a budget that cannot be computed is refused with 403, unless AllowUnknown is set: one that
+// needs a scale which the Index does not have, for example. Whether the object is valid is for the API server to say.
 //
 // It cannot see:
 //   - other budgets. Two budgets that select the same pod make it impossible to evict;
@@ -63,7 +62,7 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	now, _ := index.Explain(disruption.KeyOf(budget))
 	index, _ = index.With(firstPods(index, budget.Namespace))
 	explanation, err := index.Explain(disruption.KeyOf(budget))
-	// Pods to come are a guess: where a ReplicaSet is missing from the Index, its pods may be there. So they make no budget better.
+	// Pods to come are a guess: if a ReplicaSet is missing from the Index, its pods may exist already. They make no budget better.
 	never := now.Budget != nil && now.Budget.Never || explanation.Budget != nil && explanation.Budget.Never
 	name := budget.Namespace + "/" + budget.Name
 	const before, after = "PodDisruptionBudget ", " never allows a disruption: nodes with its pods cannot be drained"

@@ -25,8 +25,8 @@ const (
 )
 
 var (
-	errTooLong = errors.New("too many objects")
-	errNoList  = errors.New("the answer is no list of an API server: it has no resourceVersion")
+	errTooLong  = errors.New("too many objects")
+	errNotAList = errors.New("the answer is no list of an API server: it has no resourceVersion")
 )
 
 // ListServiceCIDRs returns a function that lists all ServiceCIDRs and IPAddresses of a cluster, past every cache. Its
@@ -80,8 +80,8 @@ func listAll[T any, P interface {
 			return nil, err
 		}
 		// Client-go takes an answer of another kind for an empty list, for example the answer of a proxy.
-		if meta, err := meta.ListAccessor(page); err != nil || meta.GetResourceVersion() == "" {
-			return nil, errNoList
+		if of, err := meta.ListAccessor(page); err != nil || of.GetResourceVersion() == "" {
+			return nil, errNotAList
 		}
 		return page, nil
 	}}

@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	purefake "github.com/purekube/purekube/clientgo/fake"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
@@ -167,12 +168,14 @@ func TestNoVersionHidesNoRestore(t *testing.T) {
 				informer.version.Store("100")
 				c, err := NewTTL(Cluster{Informers: func(runtime.Object) (Informer, error) { return informer, nil }, Client: &writer{}}, ttl.Options{})
 				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
 				ended := make(chan error, 1)
-				go func() { ended <- c.Run(logr.NewContext(t.Context(), logr.Discard())) }()
+				go func() { ended <- c.Run(ctx) }()
 				for _, version := range []string{"100", between, "99"} {
 					informer.version.Store(version)
 					time.Sleep(2 * cachesPause)
 				}
+				cancel() // where it has not ended by itself
 				require.ErrorIs(t, <-ended, ErrRestored)
 			})
 		})
@@ -222,7 +225,7 @@ func TestGracePeriodCountsFromTheFirstSight(t *testing.T) {
 	}{{"the same clock", 0}, {"a clock behind", time.Hour}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset(&networkingv1.ServiceCIDR{
+				client := purefake.NewClientset(&networkingv1.ServiceCIDR{
 					ObjectMeta: metav1.ObjectMeta{Name: "going", UID: "1", Finalizers: []string{servicecidr.Finalizer},
 						DeletionTimestamp: ptr.To(metav1.NewTime(time.Now().Add(-tc.behind)))},
 					Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.0.0.0/24"}}})
@@ -251,7 +254,7 @@ func TestGracePeriodAfterARestore(t *testing.T) {
 			return c
 		}
 		behind := ptr.To(metav1.NewTime(begin.Add(-time.Hour)))
-		client, events := fake.NewClientset(cidr(behind)), watch.NewFake()
+		client, events := purefake.NewClientset(cidr(behind)), watch.NewFake()
 		client.PrependWatchReactor("servicecidrs", clienttesting.DefaultWatchReactor(events, nil))
 		w := &writer{start: begin}
 		f := informers.NewSharedInformerFactory(client, 0)
@@ -288,7 +291,7 @@ func TestPodThatIsBackKeepsItsDevice(t *testing.T) {
 		live := *pod
 		live.TypeMeta = kind("v1", "Pod")
 		lookup := reading(t, map[string]any{"/api/v1/namespaces/ml/pods/p": live})
-		client := fake.NewClientset(pod, claim)
+		client := purefake.NewClientset(pod, claim)
 		events := watch.NewFake()
 		client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
 		w := &writer{start: time.Now()}

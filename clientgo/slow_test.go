@@ -27,9 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
@@ -132,16 +132,7 @@ func clusterOf(f informers.SharedInformerFactory, client Client, lookup *Lookup)
 }
 
 // cidrClusterOf is a cluster for a controller of ServiceCIDRs, which lists what it confirms with that client.
-// cidrClusterOf lists what client-go's fake has, whose lists lack the resourceVersion of an API server's.
-func cidrClusterOf(lists *fake.Clientset, f informers.SharedInformerFactory, client Client) Cluster {
-	tracked := clienttesting.ObjectReaction(lists.Tracker())
-	lists.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		handled, list, err := tracked(a)
-		if of, isList := list.(metav1.ListInterface); isList {
-			of.SetResourceVersion("1")
-		}
-		return handled, list, err
-	})
+func cidrClusterOf(lists kubernetes.Interface, f informers.SharedInformerFactory, client Client) Cluster {
 	c := clusterOf(f, client, nil)
 	c.ServiceCIDRs = ListServiceCIDRs(lists)
 	return c

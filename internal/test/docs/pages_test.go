@@ -253,7 +253,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	require.NoError(t, err)
 	examples, err := filepath.Glob(filepath.Join(root, "examples", "*", "*.md"))
 	require.NoError(t, err)
-	for _, path := range slices.Concat(pages(t), top, examples) {
+	results, err := filepath.Glob(filepath.Join(root, "internal", "test", "*.md"))
+	require.NoError(t, err)
+	trust := []string{filepath.Join(root, "docs", "trust.md")}
+	for _, path := range slices.Concat(pages(t), top, examples, results, trust) {
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, found := range link.FindAllStringSubmatch(string(page), -1) {

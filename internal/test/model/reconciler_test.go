@@ -114,8 +114,10 @@ func handedOverLoop() cidrLoopWorld {
 		c.DeletionTimestamp = ptr.To(metav1.NewTime(Start))
 		w.Objects[i] = c
 	}
-	w.Right = nil                        // the harm itself is to be found
-	w.Standby = func(leader memo) memo { // it saw the deletions in another order
+	// The search is to find the harm itself, and not the first wrong request.
+	w.Right = nil
+	// The standby saw the deletions in another order.
+	w.Standby = func(leader memo) memo {
 		m := leader.clone().(*cidrMemo)
 		inOrder := slices.SortedFunc(maps.Keys(m.seen), func(a, b types.UID) int {
 			return cmp.Or(m.seen[a].Seen.Compare(m.seen[b].Seen), cmp.Compare(a, b))

@@ -215,10 +215,10 @@ requests of the release that you name, including its defects; it never panics wh
 never writes to an object in a cache (D-6). Everything else is the same, except that by default a request carries the
 UID of the object that it was decided for, if the kind of request allows one. D-40 is about kube-scheduler instead.
 
-Which objects an event affects is no decision about an object, and has no number: an event of a pod affects every
-PodDisruptionBudget that selects the pod. kube-controller-manager plans one of them, chosen at random (getPdbForPod in
-disruption.go), and leaves the status of the others until something else affects them. A user with many
-PodDisruptionBudgets over one pod causes many writes, so a controller of clientgo plans namespaces in turns.
+One difference is about events and has no number. An event of a pod affects every PodDisruptionBudget that selects the
+pod. kube-controller-manager plans only one of them, the first in an arbitrary order (getPdbForPod in disruption.go). The
+others keep their status until something else affects them. Many PodDisruptionBudgets over one pod therefore cause many
+writes here, which is why controllers of clientgo plan namespaces in turns.
 
 | number | package | what goes wrong in a real cluster | since |
 |---|---|---|---|
