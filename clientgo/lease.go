@@ -20,10 +20,13 @@ import (
 
 // Lease lets one of several replicas work at a time. All replicas of a cluster need the same Namespace and Name.
 //
-// A replica that loses the Lease cuts its requests off. One whose process was stopped for a while, or whose renewals hang,
-// sends no request later than RenewDeadline after the last renewal: each request is checked before it is sent. So two
-// replicas overlap by one request in flight at most, as long as Duration is longer than RenewDeadline and a request, and
-// their clocks run at the same speed. The time for which a virtual machine is suspended does not count on all systems.
+// A replica that loses the Lease cuts its requests off. The API server may still carry them out, so the Lease is given up
+// only where all requests have ended, as after [Set.Stop]: otherwise the next leader waits for the whole Duration.
+//
+// A replica whose process was stopped for a while, or whose renewals hang, sends no request later than RenewDeadline after
+// the last renewal: each request is checked before it is sent. So two replicas overlap by one request in flight at most, as
+// long as Duration is longer than RenewDeadline and a request, and their clocks run at the same speed. The time for which a
+// virtual machine is suspended does not count on all systems.
 type Lease struct {
 	Namespace, Name string
 	// Duration is how long another replica waits after the last renewal, RenewDeadline how long the leader works without
@@ -94,7 +97,8 @@ func (l Lease) elector(config *rest.Config) (*elected, error) {
 	}}
 	e.LeaderElector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: l.Name, Lock: e.renewed,
-		LeaseDuration: duration, RenewDeadline: renew, RetryPeriod: cmp.Or(l.RetryPeriod, 2*time.Second), ReleaseOnCancel: true,
+		LeaseDuration: duration, RenewDeadline: renew, RetryPeriod: cmp.Or(l.RetryPeriod, 2*time.Second),
+		// ReleaseOnCancel would give the Lease up after renewals that failed, before the context of the work ends.
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { e.leading <- ctx },
 			OnStoppedLeading: func() {}, // Run returns then, too
@@ -112,9 +116,13 @@ func (e *elected) lead(ctx context.Context, stop <-chan struct{}, work func(cont
 		defer close(ended)
 		e.Run(electing)
 	}()
+	cutOff := false
 	defer func() {
 		release()
 		<-ended
+		if e.IsLeader() && !cutOff { // the API server may still carry out a call that was cut off
+			e.giveUp(klog.FromContext(ctx))
+		}
 	}()
 	select {
 	case <-ctx.Done():
@@ -127,10 +135,26 @@ func (e *elected) lead(ctx context.Context, stop <-chan struct{}, work func(cont
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
 		err := work(working)
+		cutOff = working.Err() != nil || err != nil
 		if err == nil && holding.Err() != nil {
 			err = ErrLeaseLost
 		}
 		return err
+	}
+}
+
+// giveUp lets another replica lead at once. No call may be under way, and no renewal.
+func (e *elected) giveUp(log klog.Logger) {
+	e.renewed.last.Store(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), e.deadline)
+	defer cancel()
+	record, _, err := e.renewed.Get(ctx)
+	if err == nil && record.HolderIdentity == e.renewed.Identity() {
+		record.HolderIdentity, record.LeaseDurationSeconds = "", 1
+		err = e.renewed.Update(ctx, *record)
+	}
+	if err != nil {
+		log.Error(err, "The Lease is not given up: the next leader waits until it expires")
 	}
 }
 

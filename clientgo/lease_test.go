@@ -104,6 +104,62 @@ func TestRenewalThatFails(t *testing.T) {
 	})
 }
 
+// A call that is under way when the renewals have failed for too long may still arrive. Whoever waits for the Lease waits for
+// its whole Duration then, even if the API server answers again: the Lease is given up only where all calls have ended.
+func TestLeaseIsGivenUpWhenCallsHaveEnded(t *testing.T) {
+	for _, tc := range []struct {
+		name                string
+		lost, ends, givenUp bool
+		fails               error
+	}{
+		{"the renewals fail", true, false, false, nil},
+		{"the context of Run ends, which cuts calls off", false, true, false, nil},
+		{"the work fails, which cuts calls off", false, false, false, ErrRestored},
+		{"the work comes to its end", false, false, true, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				s := &leases{fails: func(r *http.Request) bool { // every renewal, and not what gives the Lease up
+					if !tc.lost || r.Method != http.MethodPut || time.Since(start) < time.Second {
+						return false
+					}
+					body, err := r.GetBody()
+					require.NoError(t, err)
+					written := &coordinationv1.Lease{}
+					require.NoError(t, json.NewDecoder(body).Decode(written))
+					return *written.Spec.HolderIdentity != ""
+				}}
+				e := elect(t, s, Lease{})
+				holder := func() string {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					return *s.leases["lease"].Spec.HolderIdentity
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				var during string
+				err := e.lead(ctx, nil, func(ctx context.Context) error {
+					if tc.ends {
+						cancel()
+					}
+					if tc.lost || tc.ends {
+						<-ctx.Done()
+					}
+					time.Sleep(5 * time.Second) // until the call has ended
+					during = holder()
+					return tc.fails
+				})
+				require.Equal(t, tc.lost, errors.Is(err, ErrLeaseLost))
+				require.Equal(t, e.renewed.Identity(), during, "calls are under way")
+				require.Equal(t, tc.givenUp, holder() == "")
+				require.Less(t, time.Since(start), 18*time.Second)
+				require.Equal(t, tc.lost || tc.givenUp, errors.Is(e.mayWrite(), ErrLeaseLost))
+			})
+		})
+	}
+}
+
 // Workers ask before each write, while another goroutine renews. The race detector looks on.
 func TestManyAskWhileOneRenews(t *testing.T) {
 	e := elect(t, &leases{}, Lease{Duration: 10 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: time.Millisecond})

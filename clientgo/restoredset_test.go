@@ -59,8 +59,8 @@ func (e *expiring) expire() {
 	}
 }
 
-// Etcd is restored from a backup, and one cache tells. All controllers of a Set end, and the Lease is given up: the replica that waits for it begins
-// with lists of the restored cluster, and makes the claim that was lost.
+// Etcd is restored from a backup, and one cache tells. All controllers of a Set end. When the Lease has expired, the replica that waits for it
+// begins with lists of the restored cluster, and makes the claim that was lost.
 func TestRestoreEndsASet(t *testing.T) {
 	pod := purekubetest.Pod("ml/train-0")
 	purekubetest.ClaimFor(pod, "gpu")
@@ -85,7 +85,7 @@ func TestRestoreEndsASet(t *testing.T) {
 		start := func(controllers ...string) (set *clientgo.Set, ended chan error) {
 			t.Helper()
 			set = clientgo.New(&rest.Config{Host: "http://api", Transport: e, ContentConfig: inJSON}, clientgo.SetOptions{
-				Controllers: controllers, Lease: &clientgo.Lease{Namespace: "ns", Name: "lease", Duration: time.Hour},
+				Controllers: controllers, Lease: &clientgo.Lease{Namespace: "ns", Name: "lease", Duration: 30 * time.Second},
 			})
 			ended = make(chan error, 1)
 			go func() { ended <- set.Run(klog.NewContext(context.Background(), logr.Discard())) }()
