@@ -20,7 +20,7 @@ import (
 
 // Lease lets one of several replicas work at a time. All replicas of a cluster need the same Namespace and Name.
 //
-// A replica that loses the Lease cuts its requests off. The API server may still carry them out, so the Lease is given up
+// A replica that loses the Lease cuts its requests off. They may still take effect, so the Lease is given up
 // only where all requests have ended, as after [Set.Stop]: otherwise the next leader waits for the whole Duration.
 //
 // A replica whose process was stopped for a while, or whose renewals hang, sends no request later than RenewDeadline after
@@ -120,7 +120,7 @@ func (e *elected) lead(ctx context.Context, stop <-chan struct{}, work func(cont
 	defer func() {
 		release()
 		<-ended
-		if e.IsLeader() && !cutOff { // the API server may still carry out a call that was cut off
+		if e.IsLeader() && !cutOff { // a call that was cut off may still take effect
 			e.giveUp(klog.FromContext(ctx))
 		}
 	}()
