@@ -113,7 +113,7 @@ type Eviction struct {
 //
 // by says which status of the budget counts: AsWritten is the status in the snapshot, which may be out of date;
 // Recomputed is the status that Plan computes. MatchUpstream changes only the Recomputed status. CheckEviction does not
-// simulate dry runs. For a Status that is not one of the constants, it returns an error around [ErrUnknownStatus] and
+// simulate dry runs. For a Status that is not one of the constants, it returns an error around [errUnknownStatus] and
 // no verdict.
 //
 // With AsWritten, CheckEviction reads only the pod and the budgets of the pod's namespace.

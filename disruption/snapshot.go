@@ -91,8 +91,8 @@ const (
 	Recomputed Status = "Recomputed"
 )
 
-// ErrUnknownStatus is the error for a Status that is not one of the constants.
-var ErrUnknownStatus = errors.New("want Recomputed, or nothing for AsWritten")
+// errUnknownStatus is the error for a Status that is not one of the constants.
+var errUnknownStatus = errors.New("want Recomputed, or nothing for AsWritten")
 
 // err rejects an unknown Status instead of reading it as AsWritten: a typing error must not change which status
 // decides.
@@ -100,7 +100,7 @@ func (s Status) err() error {
 	if s == AsWritten || s == Recomputed {
 		return nil
 	}
-	return fmt.Errorf("status: %q: %w", string(s), ErrUnknownStatus)
+	return fmt.Errorf("status: %q: %w", string(s), errUnknownStatus)
 }
 
 // Options change how a plan is made. The zero value asks for the default decisions.

@@ -55,30 +55,28 @@ func (SetRules) isAction() {}
 func (SetRules) Type() string { return "SetRules" }
 
 // Request returns the server-side apply that sets the rules: a patch of clusterroles with the field
-// manager [FieldManager], forced (BR-27-05, BR-27-06). It does not read done.
+// manager of kube-controller-manager, forced (BR-27-05, BR-27-06). It does not read done.
 //
 // Force is set because kubectl, or a tool that applies manifests from Git, may own the field `rules` too. Without
 // force, the API server answers 409 Conflict to every apply, and the ClusterRole never gets the rules of its sources.
 func (a SetRules) Request([]runtime.Object) purekube.Request {
-	patchType, patch := a.Patch()
 	return purekube.Request{
 		Verb:         "patch",
 		Resource:     rbacv1.SchemeGroupVersion.WithResource("clusterroles"),
 		Kind:         kindClusterRole,
 		Name:         a.Name,
-		PatchType:    patchType,
-		Patch:        patch,
-		FieldManager: FieldManager,
+		PatchType:    types.ApplyYAMLPatchType,
+		Patch:        snapshot.JSON(a.body()),
+		FieldManager: fieldManager,
 		Force:        true,
 		// Each plan has only one action, so no other action depends on this one.
 		ContinueOnError: true,
 	}
 }
 
-// Patch returns the body of a server-side apply: resource clusterroles, no subresource, field manager [FieldManager],
-// force true (BR-27-05, BR-27-06). Under MatchUpstream it is, byte for byte, the body that applyClusterRoles in
+// body is the object of the apply. Under MatchUpstream its text is, byte for byte, the body that applyClusterRoles in
 // clusterroleaggregation_controller.go sends.
-func (a SetRules) Patch() (types.PatchType, []byte) {
+func (a SetRules) body() applyBody {
 	// An empty UID is left out of the body. That gives upstream's body under MatchUpstream. It also lets a test plan
 	// with objects that have no UID.
 	body := applyBody{Applied: snapshot.Applied{
@@ -97,7 +95,7 @@ func (a SetRules) Patch() (types.PatchType, []byte) {
 		}
 		body.Rules = &rules
 	}
-	return types.ApplyYAMLPatchType, snapshot.JSON(body)
+	return body
 }
 
 // applyBody is the object of the apply. It has no aggregationRule: an apply leaves a field alone that the field manager

@@ -46,7 +46,7 @@ func TestBR2705_ApplyIsTheUpdate(t *testing.T) {
 }
 
 func TestBR2706_Patch(t *testing.T) {
-	require.Equal(t, "clusterrole-aggregation-controller", FieldManager)
+	require.Equal(t, "clusterrole-aggregation-controller", fieldManager)
 	set := SetRules{Name: "sum", Rules: []rbacv1.PolicyRule{
 		{
 			Verbs: []string{"get", "<&>"}, APIGroups: []string{"", "apps"}, Resources: []string{"pods/log"},
@@ -55,8 +55,8 @@ func TestBR2706_Patch(t *testing.T) {
 		{NonResourceURLs: []string{"/healthz*"}, Verbs: []string{}},
 		{},
 	}}
-	kind, body := set.Patch()
-	require.Equal(t, types.ApplyYAMLPatchType, kind)
+	body := set.Request(nil).Patch
+	require.Equal(t, types.ApplyYAMLPatchType, set.Request(nil).PatchType)
 	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum"},"rules":[`+
 		`{"verbs":["get","\u003c\u0026\u003e"],"apiGroups":["","apps"],"resources":["pods/log"],"resourceNames":["x"]},`+
 		`{"nonResourceURLs":["/healthz*"]},{}]}`, string(body))
@@ -65,12 +65,12 @@ func TestBR2706_Patch(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	set := SetRules{Name: "sum", UID: "uid-sum", Rules: []rbacv1.PolicyRule{pods}}
-	kind, body := set.Patch()
 	for _, done := range [][]runtime.Object{nil, {nil}, {plain("sum", ""), nil}} {
 		require.Equal(t, purekube.Request{
 			Verb:     "patch",
 			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-			Kind:     "ClusterRole", Name: "sum", PatchType: kind, Patch: body,
+			Kind:     "ClusterRole", Name: "sum", PatchType: types.ApplyYAMLPatchType, Patch: []byte(
+				`{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum","uid":"uid-sum"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]}`),
 			FieldManager: "clusterrole-aggregation-controller", Force: true, ContinueOnError: true,
 		}, set.Request(done))
 	}

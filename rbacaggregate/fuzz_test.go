@@ -89,7 +89,7 @@ func FuzzPlan(f *testing.F) {
 					t.Fatalf("%s alone: %v, among all: %v", outcome.Key, one, outcome.Result)
 				}
 				for _, a := range outcome.Result.Actions {
-					if _, body := a.(SetRules).Patch(); !json.Valid(body) || a.Request(nil).Name == "" {
+					if body := a.Request(nil).Patch; !json.Valid(body) || a.Request(nil).Name == "" {
 						t.Fatalf("%s", body)
 					}
 				}

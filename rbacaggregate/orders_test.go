@@ -22,7 +22,7 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 		apply    = metav1.ManagedFieldsOperationApply
 		update   = metav1.ManagedFieldsOperationUpdate
 	)
-	own, unread := entry(FieldManager, apply, rules), entry("kubectl", update, metadata)
+	own, unread := entry(fieldManager, apply, rules), entry("kubectl", update, metadata)
 	unread.FieldsV1 = nil
 	noRaw := entry("kubectl", update, metadata)
 	noRaw.FieldsV1 = &metav1.FieldsV1{}
@@ -35,15 +35,15 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 		{"the controller's", "it owned them, and its apply gives them up", []metav1.ManagedFieldsEntry{own}, false},
 		{"the controller's and other fields", "who owns labels owns no rules", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata), own}, false},
 		{"nobody's", "the apply takes away only what the controller owned", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata)}, true},
-		{"nobody's, and the controller's other fields", "the same", []metav1.ManagedFieldsEntry{entry(FieldManager, apply, metadata)}, true},
-		{"the controller's without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: apply}}, true},
+		{"nobody's, and the controller's other fields", "the same", []metav1.ManagedFieldsEntry{entry(fieldManager, apply, metadata)}, true},
+		{"the controller's without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{{Manager: fieldManager, Operation: apply}}, true},
 		{"another one's", "the apply leaves them alone", []metav1.ManagedFieldsEntry{entry("kubectl", apply, rules)}, true},
 		{"another one's too", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", update, rules)}, true},
-		{"the controller's, and its other fields", "one of its entries is enough", []metav1.ManagedFieldsEntry{own, entry(FieldManager, apply, metadata)}, false},
+		{"the controller's, and its other fields", "one of its entries is enough", []metav1.ManagedFieldsEntry{own, entry(fieldManager, apply, metadata)}, false},
 		{"another one's, and other fields of a third", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", apply, rules), entry("helm", update, metadata)}, true},
 		{
 			"an update of the controller's name", "to the API server it is another manager than the one that applies",
-			[]metav1.ManagedFieldsEntry{own, entry(FieldManager, update, rules)}, true,
+			[]metav1.ManagedFieldsEntry{own, entry(fieldManager, update, rules)}, true,
 		},
 		{"an entry without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{own, unread}, true},
 		{"an entry of empty fields", "what it owns is not known", []metav1.ManagedFieldsEntry{own, noRaw}, true},
@@ -120,11 +120,11 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 	}, {
 		name: "a source that keeps rules unless it is given others", of: "mid", keeps: true,
 		reason: "if mid collects the rules of low before they go, the controller owns what it has",
-		s:      snapshotOf(ownedRules("kubectl", sum("mid", "mid", "low", jobs)), ownedRules(FieldManager, sum("low", "low", "none", nodes))),
+		s:      snapshotOf(ownedRules("kubectl", sum("mid", "mid", "low", jobs)), ownedRules(fieldManager, sum("low", "low", "none", nodes))),
 		added:  rulesOf(jobs),
 	}, {
 		name: "a source whose rules go", reason: "only the controller set them, so it grants nothing in the end", of: "low", keeps: true,
-		s: snapshotOf(ownedRules(FieldManager, sum("low", "low", "none", jobs))),
+		s: snapshotOf(ownedRules(fieldManager, sum("low", "low", "none", jobs))),
 	}, {
 		name: "a source that aggregates none", reason: "it grants nothing", of: "low", keeps: true,
 		s: snapshotOf(sum("low", "low", "is"), plain("a", "is")),

@@ -212,13 +212,13 @@ func TestD20_NothingLeft(t *testing.T) {
 	got, err := Plan(s, Key("sum"), Options{})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
-	_, body := got.Actions[0].(SetRules).Patch()
+	body := got.Actions[0].Request(nil).Patch
 	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum","uid":"uid-sum"},"rules":[]}`, string(body))
 
 	got, err = Plan(s, Key("sum"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
-	_, body = got.Actions[0].(SetRules).Patch()
+	body = got.Actions[0].Request(nil).Patch
 	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum"}}`, string(body))
 
 	for _, rules := range [][]rbacv1.PolicyRule{nil, {}} {

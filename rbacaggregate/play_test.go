@@ -39,7 +39,7 @@ func truth(r *rbacv1.ClusterRole, hidden bool) content {
 	c := content{rules: r.Rules}
 	for _, m := range r.ManagedFields {
 		if strings.Contains(string(m.FieldsV1.Raw), "f:rules") {
-			c.mine, c.others = c.mine || m.Manager == FieldManager, c.others || m.Manager != FieldManager
+			c.mine, c.others = c.mine || m.Manager == fieldManager, c.others || m.Manager != fieldManager
 		}
 	}
 	if len(r.ManagedFields) == 0 {
@@ -144,7 +144,7 @@ func smallRole(r *rand.Rand, name string) *rbacv1.ClusterRole {
 		}
 	}
 	role.ManagedFields = [][]metav1.ManagedFieldsEntry{
-		nil, ownedBy(FieldManager), ownedBy("kubectl"), append(ownedBy(FieldManager), ownedBy("kubectl")...),
+		nil, ownedBy(fieldManager), ownedBy("kubectl"), append(ownedBy(fieldManager), ownedBy("kubectl")...),
 		ownedBy("kubectl", "f:metadata"),
 	}[r.IntN(5)]
 	if r.IntN(3) == 0 {

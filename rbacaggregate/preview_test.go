@@ -127,7 +127,7 @@ func TestPreviewMatchUpstream(t *testing.T) {
 	}, {
 		name: "no rules left, the controller's own", reason: "what only the controller set is removed",
 		s:       snapshotOf(sum("top", "", "low")),
-		changed: ownedRules(FieldManager, sum("low", "low", "none", secrets)),
+		changed: ownedRules(fieldManager, sum("low", "low", "none", secrets)),
 		want:    []Change{{Key: Key("low"), Overwritten: rulesOf(secrets)}},
 	}, {
 		name: "kept rules below a source that grants nothing", reason: "they stay two levels down",
@@ -182,7 +182,7 @@ func ownedBy(manager string, fields ...string) []metav1.ManagedFieldsEntry {
 // leaves them then.
 func TestPreviewNamesWhatANewOwnerKeeps(t *testing.T) {
 	stale := sum("low", "low", "none", secrets) // its source is gone, and the controller has not come to it yet
-	stale.ManagedFields = ownedBy(FieldManager)
+	stale.ManagedFields = ownedBy(fieldManager)
 	s := snapshotOf(sum("top", "", "low"), stale)
 	owned := stale.DeepCopy()
 	owned.ManagedFields = append(owned.ManagedFields, ownedBy("kubectl")...)
@@ -434,7 +434,7 @@ func difference(a, b []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 // have been given others meanwhile. Where the managedFields were left out of the cache, the controller may own the
 // rules or not.
 func TestEndStateAgainstUpstreamPasses(t *testing.T) {
-	managers := []string{"", FieldManager, "kubectl"}
+	managers := []string{"", fieldManager, "kubectl"}
 	settledIn, more := 0, 0
 	for seed := range seed.Each(t, 600) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -444,7 +444,7 @@ func TestEndStateAgainstUpstreamPasses(t *testing.T) {
 		for _, role := range roles {
 			m := managers[r.IntN(3)]
 			if exact {
-				m = FieldManager
+				m = fieldManager
 			}
 			if m != "" {
 				role.ManagedFields = []metav1.ManagedFieldsEntry{
@@ -485,7 +485,7 @@ func upstreamPasses(t testing.TB, r *rand.Rand, roles []*rbacv1.ClusterRole) (en
 	for _, role := range roles {
 		role = role.DeepCopy()
 		if len(role.ManagedFields) == 0 && r.IntN(2) == 0 {
-			role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager}}
+			role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
 		}
 		end = append(end, role)
 	}
@@ -504,13 +504,13 @@ func upstreamPasses(t testing.TB, r *rand.Rand, roles []*rbacv1.ClusterRole) (en
 			if len(role.ManagedFields) > 0 {
 				owner = role.ManagedFields[0].Manager
 			}
-			if len(rules) == 0 && owner != FieldManager {
+			if len(rules) == 0 && owner != fieldManager {
 				continue // an apply without rules leaves another manager's rules alone
 			}
 			role.Rules, wrote = rules, true
 			if len(rules) > 0 {
 				// From a forced apply on the controller is the only owner.
-				role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager}}
+				role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
 			}
 		}
 		if !wrote {

@@ -36,10 +36,10 @@ func equalRules(a, b rbacv1.PolicyRule) bool {
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }
 
-// FieldManager is the name under which the rules are applied (BR-27-06). It is the name that kube-controller-manager
+// fieldManager is the name under which the rules are applied (BR-27-06). It is the name that kube-controller-manager
 // uses. The API server records per field manager who owns `rules`, so the two controllers share one entry in
 // managedFields. After a switch from one to the other, no rules stay behind that only the other name owns.
-const FieldManager = "clusterrole-aggregation-controller"
+const fieldManager = "clusterrole-aggregation-controller"
 
 // contributesStored is D-11: whether a source contributes the rules that are stored in it. Upstream collects the stored
 // rules of every source, so rules rise by one level in each round of writes. By default a source that aggregation writes
@@ -77,7 +77,7 @@ func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
 		switch {
 		// If the fields of this entry cannot be read, owned is false: then the rules stay unless another entry proves
 		// otherwise.
-		case m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply:
+		case m.Manager == fieldManager && m.Operation == metav1.ManagedFieldsOperationApply:
 			mine = mine || owned
 		case fields == nil: // the fields cannot be read
 			return false, false

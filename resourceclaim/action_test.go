@@ -25,26 +25,26 @@ func TestSetClaimStatusesWithCreated(t *testing.T) {
 	a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
 	before := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
 
-	one := a.WithCreated("a", "made")
+	one := a.withCreated(map[string]string{"a": "made"})
 	require.Empty(t, cmp.Diff(SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p",
 		Statuses: []corev1.PodResourceClaimStatus{status("a", "made"), status("b", "c1")}, Pending: []string{"c"}}, one))
 	require.Equal(t, "SetClaimStatuses ml/p: a=made, b=c1, c pending", one.String())
-	both := one.WithCreated("c", "too")
+	both := one.withCreated(map[string]string{"c": "too"})
 	require.Nil(t, both.Pending)
 	require.Equal(t, "SetClaimStatuses ml/p: a=made, b=c1, c=too", both.String())
 
-	require.Empty(t, cmp.Diff(a, a.WithCreated("b", "other")), "b is not pending")
-	require.Empty(t, cmp.Diff(a, a.WithCreated("x", "other")), "x is not pending")
+	require.Empty(t, cmp.Diff(a, a.withCreated(map[string]string{"b": "other"})), "b is not pending")
+	require.Empty(t, cmp.Diff(a, a.withCreated(map[string]string{"x": "other"})), "x is not pending")
 	require.Empty(t, cmp.Diff(before, a), "the receiver is as it was")
 	none := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Pending: []string{"a"}}
-	require.Empty(t, cmp.Diff(none, none.WithCreated("x", "other")), "no statuses stay none")
+	require.Empty(t, cmp.Diff(none, none.withCreated(map[string]string{"x": "other"})), "no statuses stay none")
 	require.Empty(t, aliasing.Shared(a, one))
 
-	_, body := one.Patch()
+	body := one.body()
 	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},`+
 		`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"made"},{"name":"b","resourceClaimName":"c1"}]}}`, string(body),
 		"what is pending is left out")
-	_, body = SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}}.Patch()
+	body = SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}}.body()
 	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{"resourceClaimStatuses":[{"name":"x"}]}}`,
 		string(body), "not needed has no claim name")
 }
@@ -129,10 +129,10 @@ func finalizers(names ...string) claimOption {
 }
 
 func TestDeleteClaimPreconditions(t *testing.T) {
-	require.Nil(t, DeleteClaim{}.Preconditions())
-	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u"))}, DeleteClaim{UID: "u"}.Preconditions())
-	require.Equal(t, &metav1.Preconditions{ResourceVersion: ptr.To("7")}, DeleteClaim{ResourceVersion: "7"}.Preconditions())
-	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u")), ResourceVersion: ptr.To("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.Preconditions())
+	require.Nil(t, DeleteClaim{}.preconditions())
+	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u"))}, DeleteClaim{UID: "u"}.preconditions())
+	require.Equal(t, &metav1.Preconditions{ResourceVersion: ptr.To("7")}, DeleteClaim{ResourceVersion: "7"}.preconditions())
+	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u")), ResourceVersion: ptr.To("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.preconditions())
 }
 
 func TestString(t *testing.T) {
@@ -176,7 +176,7 @@ func TestSetClaimStatusesOfAnEntryThatIsNotPending(t *testing.T) {
 	a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Creates: []string{"gpu"}}
 	require.NoError(t, a.Request([]runtime.Object{newClaim("")}).Err, "its name is not asked for")
 	a.Pending = a.Creates
-	require.ErrorIs(t, a.Request([]runtime.Object{newClaim("")}).Err, ErrNoClaimCreated)
+	require.ErrorIs(t, a.Request([]runtime.Object{newClaim("")}).Err, errNoClaimCreated)
 }
 
 // The version says which PodGroups are meant. Pods have one.

@@ -120,7 +120,7 @@ func BenchmarkRequest(b *testing.B) {
 				b.Run(name+"/Patch", func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						a.Patch()
+						a.body()
 					}
 				})
 			}

@@ -97,9 +97,9 @@ func (c *claimant) invalid() *purekube.ObjectError {
 	version, _ := schema.ParseGroupVersion(c.apiVersion) // what does not parse is of no group
 	switch {
 	case c.UID == "":
-		return c.problem("metadata.uid", ErrNoUID)
+		return c.problem("metadata.uid", errNoUID)
 	case c.isGroup() && (version.Group != schedulingGroup || version.Version == ""):
-		return c.problem("apiVersion", ErrAPIVersion)
+		return c.problem("apiVersion", errAPIVersion)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (c *claimant) unsupported(entry string) string {
 	if c.isGroup() {
 		text = fmt.Sprintf("PodGroup %s/%s, spec.resourceClaim %s", c.Namespace, c.Name, entry)
 	}
-	return fmt.Sprintf("checking for claim before creating it: %s: %v", text, ErrUnsupported)
+	return fmt.Sprintf("checking for claim before creating it: %s: %v", text, errUnsupported)
 }
 
 // NameState says what is known about the claim of an entry of a pod's spec.resourceClaims.

@@ -117,7 +117,7 @@ func (x *Index) resolveNext(c *claimant, i int, v *claimantVerdict) (e entry) {
 	case v.ended:
 		return entry{code: ReasonClaimHeldBack}
 	case x.options.tooMany(c, i):
-		e = entry{code: ReasonClaimFailed, problem: c.problem("spec.resourceClaims", ErrTooManyClaims)}
+		e = entry{code: ReasonClaimFailed, problem: c.problem("spec.resourceClaims", errTooManyClaims)}
 	default:
 		e = x.resolve(c, i)
 	}

@@ -215,15 +215,15 @@ func TestConsumersThatCannotBeToldApart(t *testing.T) {
 		{"cached pod without UID", "it may be the one", Snapshot{
 			Pods:   pods(newPod("x", podUID(""), phase(corev1.PodFailed))),
 			Claims: claims(newClaim("c", allocated, reservedFor("x"))),
-		}, ErrNoUID, "Pod"},
+		}, errNoUID, "Pod"},
 		{"reference without UID", "it may mean any pod", Snapshot{
 			Pods:   pods(newPod("x", phase(corev1.PodFailed))),
 			Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "x"}))),
-		}, ErrNoUID, "Pod"},
+		}, errNoUID, "Pod"},
 		{"answer without UID", "an empty pod is no answer", Snapshot{
 			Answers: replies{needOf(PodKey(ns, "x")): {Object: &corev1.Pod{}}},
 			Claims:  claims(newClaim("c", allocated, reservedFor("x"))),
-		}, ErrNoUID, "Pod"},
+		}, errNoUID, "Pod"},
 	} {
 		for _, mode := range modes {
 			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func (x *Index) resolve(c *claimant, i int) entry {
 	var others *resourcev1.ResourceClaim // the claim that the status names, if that is not the entry's
 	switch state {
 	case NameUnsupported:
-		return entry{code: ReasonClaimFailed, problem: c.entryProblem(i, "", ErrUnsupported), text: c.unsupported(pc.Name)}
+		return entry{code: ReasonClaimFailed, problem: c.entryProblem(i, "", errUnsupported), text: c.unsupported(pc.Name)}
 	case NameNotNeeded:
 		return entry{code: ReasonClaimNotNeeded}
 	// The status of a pod is written after its claim is created. If that write failed, the claim exists all the same.
@@ -185,7 +185,7 @@ func (x *Index) shared(c *claimant, i int) entry {
 	if g != nil {
 		bound, failsAt := x.options.bound(g, pc)
 		if failsAt >= 0 {
-			text := fmt.Sprintf("PodGroup %s/%s claim %s: %v", g.Namespace, g.Name, g.entries[failsAt].Name, ErrUnsupported)
+			text := fmt.Sprintf("PodGroup %s/%s claim %s: %v", g.Namespace, g.Name, g.entries[failsAt].Name, errUnsupported)
 			return entry{code: ReasonClaimFailed, problem: unbindable(g, failsAt), text: text}
 		}
 		if !bound {
@@ -207,7 +207,7 @@ func (x *Index) shared(c *claimant, i int) entry {
 // unbindable is upstream's failure at that entry of the group, for one of its pods. The problem is the group's.
 func unbindable(g *podGroup, i int) *purekube.ObjectError {
 	c := groupClaimant(g)
-	return c.entryProblem(i, "", ErrUnsupported)
+	return c.entryProblem(i, "", errUnsupported)
 }
 
 // adopts looks for a claim that was generated for the entry. A result without a code means that there is none.
@@ -254,7 +254,7 @@ func (x *Index) generate(c *claimant, i int, others *resourcev1.ResourceClaim) e
 	if template == nil {
 		return entry{
 			code:    ReasonClaimFailed,
-			problem: c.entryProblem(i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
+			problem: c.entryProblem(i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", errTemplateNotFound, key.Name)),
 			// As upstream's lister says it.
 			text: fmt.Sprintf("resource claim template %q: %s %q not found", key.Name, resourcev1.Resource("resourceclaimtemplate"), key.Name),
 		}

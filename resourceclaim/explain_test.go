@@ -106,7 +106,7 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
 		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
 		{"version", "neither version counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x: nothing is planned for this name", nil},
-		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID: nothing is created or reserved for it", ErrNoUID},
+		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID: nothing is created or reserved for it", errNoUID},
 		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: it must be looked up at the API server first", nil},
 		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted was deleted: nothing is created or reserved for it", nil},
 		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which has conflicting information in the snapshot: the claim stays", purekube.ErrDuplicate},
@@ -168,7 +168,7 @@ func TestExplainPod(t *testing.T) {
 		t.Run(tc.pod, func(t *testing.T) {
 			explanation, err := NewIndex(s, Options{}).Explain(podKey(tc.pod))
 			if tc.pod == "p" {
-				require.ErrorIs(t, err, ErrTemplateNotFound)
+				require.ErrorIs(t, err, errTemplateNotFound)
 			} else {
 				require.NoError(t, err)
 			}

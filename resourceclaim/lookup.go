@@ -42,7 +42,7 @@ func (x *Index) lookUp(need purekube.Need) lookup {
 		if fits {
 			return lookup{asked: true, found: answer.Object}
 		}
-		err = fmt.Errorf("%w: %T", ErrAnswerType, answer.Object)
+		err = fmt.Errorf("%w: %T", errAnswerType, answer.Object)
 	}
 	return lookup{problem: &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Err: err}}
 }
@@ -187,7 +187,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 	switch {
 	// The API server has no such group. Under MatchUpstream the cache has none, and upstream does not look further.
 	case m.group == nil:
-		m.problem = ErrPodGroupNotFound
+		m.problem = errPodGroupNotFound
 	// Without a UID nothing can be compared with the group, neither the owner of a claim nor a consumer (D-33).
 	case m.group.UID == "":
 		m.group, m.problem = nil, noUID(key)

@@ -39,10 +39,10 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		}{
 			"an error":             {purekube.Answer{Err: timeout}, timeout},
 			"an error and a pod":   {purekube.Answer{Object: newPod("x"), Err: timeout}, timeout},
-			"a nil pod":            {purekube.Answer{Object: (*corev1.Pod)(nil)}, ErrAnswerType},
-			"a nil claim":          {purekube.Answer{Object: (*resourcev1.ResourceClaim)(nil)}, ErrAnswerType},
-			"a pointer to a group": {purekube.Answer{Object: &PodGroup{}}, ErrAnswerType},
-			"another kind":         {purekube.Answer{Object: newTemplate("gpu")}, ErrAnswerType},
+			"a nil pod":            {purekube.Answer{Object: (*corev1.Pod)(nil)}, errAnswerType},
+			"a nil claim":          {purekube.Answer{Object: (*resourcev1.ResourceClaim)(nil)}, errAnswerType},
+			"a pointer to a group": {purekube.Answer{Object: &PodGroup{}}, errAnswerType},
+			"another kind":         {purekube.Answer{Object: newTemplate("gpu")}, errAnswerType},
 		} {
 			t.Run(tc.name+"/"+what, func(t *testing.T) {
 				s := tc.s
@@ -66,11 +66,11 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	for _, object := range []any{newPod("c"), PodGroup{}} {
 		s := Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu, Answers: replies{needOf(ClaimKey(ns, "c")): {Object: object}}}
 		_, err := Plan(s, podKey("p"), grouped)
-		require.ErrorIs(t, err, ErrAnswerType)
+		require.ErrorIs(t, err, errAnswerType)
 	}
 	s := Snapshot{Claims: claims(newClaim("c", allocated, reservedFor("x"))), Answers: replies{needOf(PodKey(ns, "x")): {Object: newClaim("x")}}}
 	_, err := Plan(s, claimKey("c"), grouped)
-	require.ErrorIs(t, err, ErrAnswerType)
+	require.ErrorIs(t, err, errAnswerType)
 
 	// An answer that decides nothing is not read.
 	s = Snapshot{Pods: pods(newPod("x", onNode)), Claims: claims(newClaim("c", allocated, reservedFor("x"))), Answers: replies{needOf(PodKey(ns, "x")): {Err: timeout}}}

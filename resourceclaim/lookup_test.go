@@ -47,7 +47,7 @@ func TestD28_NamedClaimIsLookedUp(t *testing.T) {
 					require.Empty(t, r.Events)
 					got = asks
 				case err != nil:
-					require.ErrorIs(t, err, ErrTemplateNotFound)
+					require.ErrorIs(t, err, errTemplateNotFound)
 					got = "fails"
 				case len(r.Actions) > 0:
 					switch r.Actions[0].(type) {
@@ -91,7 +91,7 @@ func TestUsersClaimIsNotLookedUp(t *testing.T) {
 func TestLookUpsComeFirst(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", has("b", "gpu", "c2"), has("a", "gpu", "c1"), wants("c", "gpu"), wants("d", "none"))), Templates: templates(newTemplate("gpu"))}
 	r, err := Plan(s, podKey("p"), Options{})
-	require.ErrorIs(t, err, ErrTemplateNotFound)
+	require.ErrorIs(t, err, errTemplateNotFound)
 	require.Empty(t, r.Actions)
 	require.Equal(t, []string{"c1", "c2"}, []string{r.Needs[0].Name, r.Needs[1].Name})
 	r, err = Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
@@ -105,7 +105,7 @@ func TestLookUpsComeFirst(t *testing.T) {
 
 	s.Answers = askedClaims(newClaim("c1", madeFor("p", "a")), "c2")
 	r, err = Plan(s, podKey("p"), Options{})
-	require.ErrorIs(t, err, ErrTemplateNotFound)
+	require.ErrorIs(t, err, errTemplateNotFound)
 	require.Equal(t, []string{"CreateClaim ml/p b: p-b-*", "CreateClaim ml/p c: p-c-*", "SetClaimStatuses ml/p: a=c1, b pending, c pending"}, lines(r.Actions))
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // uidOfNone replaces the UID of a pod that has no UID yet. No object has this UID, since it is invalid. With an empty
-// UID the plan would be an error (ErrNoUID), and the UID of another pod would find that pod's claims.
+// UID the plan would be an error (errNoUID), and the UID of another pod would find that pod's claims.
 const uidOfNone types.UID = "\x00"
 
 // Materialize predicts the claims of a pod that does not exist yet, for simulations of the scheduler. It returns the

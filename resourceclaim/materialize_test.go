@@ -132,7 +132,7 @@ func TestMaterialize(t *testing.T) {
 			statuses: []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("p-a-x4z9k")}}},
 		{name: "named", reason: "the user's claim is no business of ours", pod: newPod("p", uses("a", "shared"))},
 		{name: "no template", reason: "the other entry gets its claim", pod: newPod("p", wants("a", "missing"), wants("b", "t")),
-			claims: []string{"p-b for uid-p"}, statuses: []corev1.PodResourceClaimStatus{{Name: "b", ResourceClaimName: ptr.To("p-b")}}, err: ErrTemplateNotFound},
+			claims: []string{"p-b for uid-p"}, statuses: []corev1.PodResourceClaimStatus{{Name: "b", ResourceClaimName: ptr.To("p-b")}}, err: errTemplateNotFound},
 		{name: "no claims", reason: "a pod without entries stays as it is", pod: newPod("p")},
 		{name: "nil", reason: "there is nothing to materialize"},
 	} {
@@ -184,7 +184,7 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	require.Equal(t, want, s.Claims[0], "the claim that the group's plan creates, its name apart")
 
 	_, _, err = NewIndex(Snapshot{Templates: s.Templates}, grouped).Materialize(pod("p2"), nil)
-	require.ErrorIs(t, err, ErrPodGroupNotFound)
+	require.ErrorIs(t, err, errPodGroupNotFound)
 
 	claims, _, err := NewIndex(Snapshot{Templates: s.Templates, Answers: askedGroups(g)}, grouped).Materialize(pod("p2"), nil)
 	require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 				case SetClaimStatuses:
 					for _, claim := range done {
 						c := claim.(*resourcev1.ResourceClaim)
-						a = a.WithCreated(c.Annotations[PodClaimAnnotation], c.Name)
+						a = a.withCreated(map[string]string{c.Annotations[PodClaimAnnotation]: c.Name})
 					}
 					if key.Kind == podKind {
 						with.Pods = []*corev1.Pod{a.Apply(with.Pods[0])}

@@ -190,12 +190,12 @@ func TestPodPass(t *testing.T) {
 		}, {
 			name: "no template", reason: "an event and an error",
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "no-such")))},
-			key: podKey("p"), err: ErrTemplateNotFound,
+			key: podKey("p"), err: errTemplateNotFound,
 			events: []string{`PodResourceClaim gpu: resource claim template "no-such": resourceclaimtemplate.resource.k8s.io "no-such" not found`},
 		}, {
 			name: "neither claim nor template", reason: "from a newer API",
 			s:   Snapshot{Pods: pods(newPod("p", unsupported("gpu")))},
-			key: podKey("p"), err: ErrUnsupported,
+			key: podKey("p"), err: errUnsupported,
 			events: []string{`PodResourceClaim gpu: checking for claim before creating it: pod "ml/p", spec.resourceClaim "gpu": none of the supported fields are set`},
 		}, {
 			name: "admin access allowed", reason: "the zero Options allow it",
@@ -204,12 +204,12 @@ func TestPodPass(t *testing.T) {
 		}, {
 			name: "admin access denied", reason: "as where the feature is off", options: Options{DenyAdminAccess: true},
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", adminAccess))},
-			key: podKey("p"), err: ErrAdminAccess,
+			key: podKey("p"), err: errAdminAccess,
 			events: []string{"PodResourceClaim gpu: admin access is requested, but the feature is disabled"},
 		}, {
 			name: "prioritized list denied", reason: "as where the feature is off", options: Options{DenyPrioritizedList: true},
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", prioritizedList))},
-			key: podKey("p"), err: ErrPrioritizedList,
+			key: podKey("p"), err: errPrioritizedList,
 			events: []string{"PodResourceClaim gpu: template includes a prioritized list of subrequests, but the feature is disabled"},
 		}, {
 			name: "admin access denied, none requested", reason: "false is no request", options: Options{DenyAdminAccess: true},
@@ -237,7 +237,7 @@ func TestPodPass(t *testing.T) {
 			name: "D-8 failed entry before another", reason: "the rest gets what is its own; upstream stops at the first",
 			s: Snapshot{Pods: pods(newPod("p", onNode, wants("a", "gpu"), wants("b", "no-such"), wants("c", "gpu"), uses("d", "shared"))),
 				Claims: claims(newClaim("shared", allocated)), Templates: gpu},
-			key: podKey("p"), err: ErrTemplateNotFound,
+			key: podKey("p"), err: errTemplateNotFound,
 			want:     []string{"CreateClaim ml/p a: p-a-*", "CreateClaim ml/p c: p-c-*", "SetClaimStatuses ml/p: a pending, c pending", "Reserve ml/shared: for pod ml/p"},
 			upstream: []string{"CreateClaim ml/p a: p-a-*"},
 			events:   []string{`PodResourceClaim b: resource claim template "no-such": resourceclaimtemplate.resource.k8s.io "no-such" not found`},
@@ -270,7 +270,7 @@ func TestPodPass(t *testing.T) {
 			name: "D-8 claim being deleted", reason: "the API server takes no new consumer for it", onlyDefault: true,
 			s: Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"), uses("b", "c2"))),
 				Claims: claims(newClaim("c1", allocated, claimDeleting), newClaim("c2", allocated))},
-			key: podKey("p"), err: ErrClaimDeleting, want: []string{"Reserve ml/c2: for pod ml/p"},
+			key: podKey("p"), err: errClaimDeleting, want: []string{"Reserve ml/c2: for pod ml/p"},
 		}, {
 			name: "D-8 claim being deleted, reserved already", reason: "nothing to add, nothing to report",
 			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"))), Claims: claims(newClaim("c1", allocated, claimDeleting, reservedFor("p")))},
@@ -279,7 +279,7 @@ func TestPodPass(t *testing.T) {
 			name: "D-8 256 reservations", reason: "the API allows no more", onlyDefault: true,
 			s: Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"), uses("b", "c2"))),
 				Claims: claims(newClaim("c1", allocated, reservedFor(manyPods(256)...)), newClaim("c2", allocated, reservedFor(manyPods(255)...)))},
-			key: podKey("p"), err: ErrReservedForMax, want: []string{"Reserve ml/c2: for pod ml/p"},
+			key: podKey("p"), err: errReservedForMax, want: []string{"Reserve ml/c2: for pod ml/p"},
 		}, {
 			name: "D-16 one claim, two entries", reason: "it is reserved for the pod, not for the entry",
 			s:        Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c"), uses("b", "c"))), Claims: claims(newClaim("c", allocated))},
@@ -307,7 +307,7 @@ func TestPodPassBadInput(t *testing.T) {
 		}, {
 			name: "pod without UID", reason: "a claim would have no owner",
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), podUID(""))), Templates: gpu},
-			key: podKey("p"), err: ErrNoUID,
+			key: podKey("p"), err: errNoUID,
 		}, {
 			name: "pod without entries", reason: "nothing else about it matters",
 			s:   Snapshot{Pods: pods(newPod("p", podUID("")))},
@@ -315,7 +315,7 @@ func TestPodPassBadInput(t *testing.T) {
 		}, {
 			name: "pod without UID, none is said to be deleted", reason: "no UID tells nothing about a pod",
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), podUID(""))), Templates: gpu, Deleted: deletedUIDs("")},
-			key: podKey("p"), err: ErrNoUID,
+			key: podKey("p"), err: errNoUID,
 		}, {
 			name: "two claims of the named one's name", reason: "nothing is reserved on a guess, the next entry is",
 			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c"), uses("b", "d"))), Claims: claims(newClaim("c", allocated), newClaim("c", allocated, reservedFor("p")), newClaim("d", allocated))},
@@ -474,11 +474,11 @@ func TestClaimPass(t *testing.T) {
 		}, {
 			name: "owner without UID", reason: "whatever has its name may be the owner",
 			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", ownedBy("over", ""), annotated("gpu")))},
-			key: claimKey("c"), err: ErrNoUID,
+			key: claimKey("c"), err: errNoUID,
 		}, {
 			name: "owner's name is that of a pod without UID", reason: "it may be the owner",
 			s:   Snapshot{Pods: pods(newPod("over", podUID(""), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("over", "gpu")))},
-			key: claimKey("c"), err: ErrNoUID,
+			key: claimKey("c"), err: errNoUID,
 		}, {
 			name: "D-17 being deleted already", reason: "one request is enough",
 			s:        Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), protected, claimDeleting))},
@@ -601,13 +601,14 @@ func TestPatchIsUpstreams(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))}
 	r, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
-	patchType, body := r.Actions[0].(SetClaimStatuses).Patch()
-	require.Equal(t, "application/apply-patch+yaml", string(patchType))
+	request := r.Actions[0].Request(nil)
+	body := request.Patch
+	require.Equal(t, "application/apply-patch+yaml", string(request.PatchType))
 	require.Equal(t, upstreamPatch, string(body))
 
 	r, err = Plan(s, podKey("p"), Options{})
 	require.NoError(t, err)
-	_, body = r.Actions[0].(SetClaimStatuses).Patch()
+	body = r.Actions[0].Request(nil).Patch
 	var got corev1.Pod
 	require.NoError(t, json.Unmarshal(body, &got))
 	require.Equal(t, "uid-p", string(got.UID), "a new pod of the same name is not hit")

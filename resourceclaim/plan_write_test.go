@@ -45,7 +45,7 @@ func TestD5_StatusesAreComplete(t *testing.T) {
 		Answers: askedClaims("c4", "c5")}
 
 	r, err := Plan(s, podKey("p"), Options{})
-	require.ErrorIs(t, err, ErrTemplateNotFound)
+	require.ErrorIs(t, err, errTemplateNotFound)
 	require.Equal(t, []string{
 		"CreateClaim ml/p new: p-new-*",
 		"CreateClaim ml/p gone: p-gone-*",
@@ -135,5 +135,5 @@ func TestEventIsAboutThePod(t *testing.T) {
 	var objectError *purekube.ObjectError
 	require.ErrorAs(t, err, &objectError)
 	require.Equal(t, "spec.resourceClaims[0].resourceClaimTemplateName", objectError.Field)
-	require.ErrorIs(t, objectError, ErrTemplateNotFound)
+	require.ErrorIs(t, objectError, errTemplateNotFound)
 }

@@ -121,14 +121,14 @@ func TestPodGroupPass(t *testing.T) {
 		{name: "D-8 failing entry", reason: "it does not hold back the other", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("a", "none"), groupWants("b", "gpu"))}, Templates: gpu},
 			want: []string{"CreateClaim podgroup ml/g b: g-b-*", "SetClaimStatuses podgroup ml/g: b pending",
 				`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`},
-			upstream: []string{`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: ErrTemplateNotFound},
+			upstream: []string{`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: errTemplateNotFound},
 		{name: "D-8 failing entry behind another", reason: "upstream leaves the name of what it made to the next pass", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("a", "gpu"), groupWants("b", "none"))}, Templates: gpu},
 			want: []string{"CreateClaim podgroup ml/g a: g-a-*", "SetClaimStatuses podgroup ml/g: a pending",
 				`Event PodGroup g: PodGroupResourceClaim b: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`},
 			upstream: []string{"CreateClaim podgroup ml/g a: g-a-*",
-				`Event PodGroup g: PodGroupResourceClaim b: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: ErrTemplateNotFound},
+				`Event PodGroup g: PodGroupResourceClaim b: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: errTemplateNotFound},
 		{name: "unsupported entry", reason: "it may be from a newer API", s: Snapshot{PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"})}},
-			want: []string{"Event PodGroup g: PodGroupResourceClaim x: checking for claim before creating it: PodGroup ml/g, spec.resourceClaim x: none of the supported fields are set"}, err: ErrUnsupported},
+			want: []string{"Event PodGroup g: PodGroupResourceClaim x: checking for claim before creating it: PodGroup ml/g, spec.resourceClaim x: none of the supported fields are set"}, err: errUnsupported},
 		{name: "another version of the API", reason: "the group decides about it", s: Snapshot{
 			PodGroups: []PodGroup{{APIVersion: "scheduling.k8s.io/v1alpha2", Namespace: ns, Name: "g", UID: "uid-g", ResourceClaims: []corev1.PodResourceClaim{groupWants("gpu", "gpu")}}}, Templates: gpu},
 			want: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
@@ -175,7 +175,7 @@ func TestPodOfAGroup(t *testing.T) {
 		{name: "named claim unknown, on a node", reason: "it may be there, to be reserved", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "gone")), PodGroups: []PodGroup{g}, Templates: gpu},
 			want: []string{"Need ResourceClaim gone"}},
 		{name: "named claim and group unknown", reason: "the claim may be the pod's, and then the group decides nothing", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")), Templates: gpu},
-			want: []string{"Need ResourceClaim gone"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+			want: []string{"Need ResourceClaim gone"}, upstream: []string{}, upErr: errPodGroupNotFound},
 		{name: "named claim unknown, its group's is there", reason: "which of the two to name is not known", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")),
 			PodGroups: []PodGroup{g}, Claims: claims(groupsClaim), Templates: gpu},
 			want: []string{"Need ResourceClaim gone"}},
@@ -212,25 +212,25 @@ func TestPodOfAGroup(t *testing.T) {
 			Claims: claims(newClaim("c", ofGroup("g", "uid-old", "gpu")), newClaim("c2", ofGroup("g", "uid-g", "gpu")))},
 			want: []string{"SetClaimStatuses ml/p: gpu=c2"}, upstream: []string{}},
 		{name: "D-32 group is not cached", reason: "it may be too new for the cache", s: Snapshot{Pods: member(wants("gpu", "gpu")), Templates: gpu},
-			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: errPodGroupNotFound},
 		{name: "D-32 group is looked up", reason: "the answer counts as the group", s: Snapshot{Pods: member(wants("gpu", "gpu"), wants("nic", "gpu")), Templates: gpu, Answers: askedGroups(g), Claims: claims(groupsClaim)},
-			want: []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu=c, nic pending"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+			want: []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu=c, nic pending"}, upstream: []string{}, upErr: errPodGroupNotFound},
 		{name: "D-32 group is looked up, the answer without a name", reason: "it was asked for by that name", s: Snapshot{Pods: member(onNode, uses("shared", "s")), Claims: claims(newClaim("s", allocated)),
 			Answers: replies{needOf(PodGroupKey(ns, "g")): {Object: PodGroup{UID: "uid-g", ResourceClaims: g.ResourceClaims}}}},
-			want: []string{"Reserve ml/s: for podgroup ml/g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+			want: []string{"Reserve ml/s: for podgroup ml/g"}, upstream: []string{}, upErr: errPodGroupNotFound},
 		{name: "group without UID", reason: "nothing can be the group's, the pod's own claims go on", s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("gpu", "gpu")), PodGroups: []PodGroup{g.uid("")},
 			Claims: claims(newClaim("c1", madeFor("p", "a"), allocated)), Templates: gpu},
-			want: []string{"Reserve ml/c1: for pod ml/p"}, upstream: []string{}, err: ErrNoUID, upErr: ErrNoUID},
+			want: []string{"Reserve ml/c1: for pod ml/p"}, upstream: []string{}, err: errNoUID, upErr: errNoUID},
 		{name: "D-32 nobody has the group, a claim is reserved for it", reason: "it may be the pod's group all the same", s: Snapshot{Pods: member(onNode, uses("shared", "s")), Answers: askedGroups("g"),
-			Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, upErr: ErrPodGroupNotFound},
+			Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, upErr: errPodGroupNotFound},
 		{name: "D-32 group is not cached, a claim is reserved for its name", reason: "whether the reservation is the group's or its predecessor's, its UID says",
 			s:    Snapshot{Pods: member(onNode, uses("shared", "s")), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))},
-			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: errPodGroupNotFound},
 		{name: "D-32 nobody has the group", reason: "the pod's own claims go on, and no other is made",
 			s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("b", "gpu"), wants("c", "gpu"), uses("d", "s")), Templates: gpu, Answers: askedGroups("g"),
 				Claims: claims(newClaim("c1", madeFor("p", "a"), allocated), newClaim("c2", madeFor("p", "b")), newClaim("s", allocated))},
 			want: []string{"SetClaimStatuses ml/p: a=c1, b=c2", "Reserve ml/c1: for pod ml/p", "Reserve ml/s: for pod ml/p"}, upstream: []string{},
-			err: ErrPodGroupNotFound, upErr: ErrPodGroupNotFound},
+			err: errPodGroupNotFound, upErr: errPodGroupNotFound},
 		{name: "group is known to be deleted", reason: "the cache lags", s: Snapshot{Pods: member(wants("gpu", "gpu")), PodGroups: []PodGroup{g}, Templates: gpu, Deleted: deletedUIDs("uid-g")},
 			want: []string{"Need PodGroup g"}, upstream: []string{}},
 		{name: "two groups of the name", reason: "it is not known whose entry it is", s: Snapshot{Pods: member(wants("gpu", "gpu")), PodGroups: []PodGroup{g, g}, Templates: gpu},
@@ -238,19 +238,19 @@ func TestPodOfAGroup(t *testing.T) {
 		{name: "unsupported entry of the group", reason: "upstream gives up, the others can be told", s: Snapshot{Pods: member(wants("gpu", "gpu")),
 			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
 			want:     []string{"SetClaimStatuses ml/p: gpu=c"},
-			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g claim x: none of the supported fields are set"}, upErr: ErrUnsupported},
+			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g claim x: none of the supported fields are set"}, upErr: errUnsupported},
 		{name: "unsupported entry of the group, when reserving", reason: "upstream gives up, without an event", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
 			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
-			want: []string{"Reserve ml/c: for podgroup ml/g"}, upstream: []string{}, upErr: ErrUnsupported},
+			want: []string{"Reserve ml/c: for podgroup ml/g"}, upstream: []string{}, upErr: errUnsupported},
 		{name: "two unsupported entries of the group", reason: "upstream names the first", s: Snapshot{Pods: member(wants("gpu", "gpu")),
 			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, corev1.PodResourceClaim{Name: "y"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
 			want:     []string{"SetClaimStatuses ml/p: gpu=c"},
-			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g claim x: none of the supported fields are set"}, upErr: ErrUnsupported},
+			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g claim x: none of the supported fields are set"}, upErr: errUnsupported},
 		{name: "unsupported entry behind the pod's", reason: "nobody gets that far", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
 			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"), corev1.PodResourceClaim{Name: "x"})}, Claims: claims(groupsClaim)},
 			want: []string{"Reserve ml/c: for podgroup ml/g"}},
 		{name: "D-37 the answer was seen to be deleted", reason: "it has come back", s: Snapshot{Pods: member(wants("gpu", "gpu")), Claims: claims(groupsClaim), Templates: gpu,
-			Answers: askedGroups(g), Deleted: deletedUIDs("uid-g")}, want: []string{"SetClaimStatuses ml/p: gpu=c"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+			Answers: askedGroups(g), Deleted: deletedUIDs("uid-g")}, want: []string{"SetClaimStatuses ml/p: gpu=c"}, upstream: []string{}, upErr: errPodGroupNotFound},
 		{name: "D-34 its group's claim was made again", reason: "the old one is looked up, then the new one is named", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")),
 			PodGroups: []PodGroup{g.got("gpu", "c")}, Claims: claims(groupsClaim), Answers: askedClaims("gone")},
 			want: []string{"SetClaimStatuses ml/p: gpu=c"}},
@@ -418,21 +418,21 @@ func TestPodGroupRequests(t *testing.T) {
 	require.Equal(t, "v1alpha2", apply.Resource.Version)
 	require.Equal(t, `{"kind":"PodGroup","apiVersion":"scheduling.k8s.io/v1alpha2","metadata":{"name":"g","namespace":"ml","uid":"uid-g"},`+
 		`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-l92c5"}]}}`, string(apply.Patch), "D-26, D-31")
-	require.Equal(t, FieldManager, apply.FieldManager)
+	require.Equal(t, fieldManager, apply.FieldManager)
 	require.True(t, apply.Force)
 
-	after := r.Actions[1].(SetClaimStatuses).WithCreated("gpu", "g-gpu-l92c5").ApplyToPodGroup(g)
+	after := r.Actions[1].(SetClaimStatuses).withCreated(map[string]string{"gpu": "g-gpu-l92c5"}).ApplyToPodGroup(g)
 	require.Equal(t, []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-l92c5")}}, after.ResourceClaimStatuses)
 	require.Empty(t, g.ResourceClaimStatuses)
 	require.Equal(t, g.ResourceClaims, after.ResourceClaims)
 
-	event, ok := r.Actions[0].(CreateClaim).FailureEvent(ErrNoUID)
+	event, ok := r.Actions[0].(CreateClaim).FailureEvent(errNoUID)
 	require.True(t, ok)
 	require.Equal(t, corev1.ObjectReference{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: ns, Name: "g", UID: "uid-g"}, event.Regarding)
 	require.Equal(t, "PodGroupResourceClaim gpu: create ResourceClaim : no UID", event.Message)
 
 	r, err = Plan(Snapshot{PodGroups: []PodGroup{g}}, groupKey("g"), grouped)
-	require.ErrorIs(t, err, ErrTemplateNotFound)
+	require.ErrorIs(t, err, errTemplateNotFound)
 	require.Len(t, r.Events, 1)
 	require.Equal(t, event.Regarding, r.Events[0].Regarding, "an event of a plan is about the same object")
 }

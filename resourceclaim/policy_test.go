@@ -134,7 +134,7 @@ func TestCreateWithoutAnAnswerIsAnError(t *testing.T) {
 	r, err := Plan(s, podKey("p"), Options{})
 	require.NoError(t, err)
 	request := r.Actions[2].Request([]runtime.Object{&metav1.Status{}, newClaim("made")})
-	require.ErrorIs(t, request.Err, ErrNoClaimCreated)
+	require.ErrorIs(t, request.Err, errNoClaimCreated)
 	require.EqualError(t, request.Err, "Pod ml/p: status.resourceClaimStatuses: the answer to the create is not a claim of this namespace with a name: entry a")
 	require.True(t, strings.Contains(string(request.Patch), `"made"`), "the other entry is named all the same")
 }

@@ -229,7 +229,7 @@ func TestEveryKindOfDecisionOccurs(t *testing.T) {
 			}
 			seen["Need"] = seen["Need"] || len(o.Result.Needs) > 0
 			seen["Event"] = seen["Event"] || len(o.Result.Events) > 0
-			for _, err := range []error{ErrAdminAccess, ErrTemplateNotFound, ErrUnsupported, ErrClaimDeleting} {
+			for _, err := range []error{errAdminAccess, errTemplateNotFound, errUnsupported, errClaimDeleting} {
 				if errors.Is(o.Err, err) {
 					seen[err.Error()] = true
 				}
@@ -240,7 +240,7 @@ func TestEveryKindOfDecisionOccurs(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"CreateClaim", "SetClaimStatuses", "Reserve", "Release", "Release+Deallocate", "RemoveFinalizer", "DeleteClaim", "Need", "Event",
-		ErrAdminAccess.Error(), ErrTemplateNotFound.Error(), ErrUnsupported.Error(), ErrClaimDeleting.Error()} {
+		errAdminAccess.Error(), errTemplateNotFound.Error(), errUnsupported.Error(), errClaimDeleting.Error()} {
 		require.Greater(t, counts[kind], rounds/50, kind)
 	}
 }

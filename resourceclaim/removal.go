@@ -79,17 +79,17 @@ type DeleteClaim struct {
 	ResourceVersion string
 }
 
-// Request deletes the claim: delete resourceclaims with Preconditions. HTTP 409 means that the claim
+// Request deletes the claim: delete resourceclaims with preconditions. HTTP 409 means that the claim
 // has changed, or that another claim has its name: plan it again. 404 means that it is gone.
 func (a DeleteClaim) Request([]runtime.Object) purekube.Request {
-	return purekube.Request{Verb: "delete", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Preconditions: a.Preconditions()}
+	return purekube.Request{Verb: "delete", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Preconditions: a.preconditions()}
 }
 
-// Preconditions returns the preconditions for the delete options: the UID, and the resourceVersion if there is one. It
+// preconditions returns the preconditions for the delete options: the UID, and the resourceVersion if there is one. It
 // returns nil if there are none.
 //
 // They make sure that the plan's claim is deleted, and not another claim that has got its name since (D-10).
-func (a DeleteClaim) Preconditions() *metav1.Preconditions {
+func (a DeleteClaim) preconditions() *metav1.Preconditions {
 	if a.UID == "" && a.ResourceVersion == "" {
 		return nil
 	}

@@ -94,7 +94,7 @@ func checkRequests(t *testing.T, actions []Action) {
 			require.Len(t, done, before)
 			require.Empty(t, aliasing.Shared([]any{a, done}, r), "the request belongs to the caller")
 			if r.Err != nil {
-				require.ErrorIs(t, r.Err, ErrNoClaimCreated)
+				require.ErrorIs(t, r.Err, errNoClaimCreated)
 				require.IsType(t, SetClaimStatuses{}, a)
 				r.Err = nil
 			}
@@ -159,11 +159,11 @@ func TestSetClaimStatusesTakesNamesByPosition(t *testing.T) {
 				expected := a
 				for _, c := range []string{"a=c1", "b=c2"} {
 					if entry, name, _ := strings.Cut(c, "="); strings.Contains(tc.want, c) {
-						expected = expected.WithCreated(entry, name)
+						expected = expected.withCreated(map[string]string{entry: name})
 					}
 				}
 				require.Equal(t, "SetClaimStatuses ml/p: "+tc.want, expected.String())
-				_, body := expected.Patch()
+				body := expected.body()
 				request := a.Request(tc.done)
 				require.Equal(t, string(body), string(request.Patch), tc.reason)
 				require.Equal(t, []string{"a", "b"}, a.Pending, "the action is as it was")
@@ -171,7 +171,7 @@ func TestSetClaimStatusesTakesNamesByPosition(t *testing.T) {
 					require.NoError(t, request.Err, tc.reason)
 					continue
 				}
-				require.ErrorIs(t, request.Err, ErrNoClaimCreated, "a create that succeeded and whose entry stays pending is an error")
+				require.ErrorIs(t, request.Err, errNoClaimCreated, "a create that succeeded and whose entry stays pending is an error")
 				for _, entry := range tc.unusable {
 					require.ErrorContains(t, request.Err, "entry "+entry)
 				}
@@ -193,7 +193,7 @@ func TestClaimsAreNamedInTheOrderOfTheirCreates(t *testing.T) {
 		require.NoError(t, request.Err)
 		require.Contains(t, string(request.Patch), `{"name":"a","resourceClaimName":"for-a"}`)
 		require.Contains(t, string(request.Patch), `{"name":"z","resourceClaimName":"for-z"}`)
-		named := statuses.WithCreated("z", "by-hand").Request([]runtime.Object{newClaim("for-z"), newClaim("for-a")})
+		named := statuses.withCreated(map[string]string{"z": "by-hand"}).Request([]runtime.Object{newClaim("for-z"), newClaim("for-a")})
 		require.Contains(t, string(named.Patch), `{"name":"a","resourceClaimName":"for-a"}`, "what is named already moves nothing")
 		require.Contains(t, string(named.Patch), `{"name":"z","resourceClaimName":"by-hand"}`)
 	}

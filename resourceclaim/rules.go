@@ -62,14 +62,14 @@ func (o Options) refusedTemplate(template *resourcev1.ResourceClaimTemplate) err
 		for i := range requests {
 			// The alternatives of a prioritized list cannot ask for it.
 			if e := requests[i].Exactly; e != nil && e.AdminAccess != nil && *e.AdminAccess {
-				return ErrAdminAccess
+				return errAdminAccess
 			}
 		}
 	}
 	if o.DenyPrioritizedList {
 		for i := range requests {
 			if len(requests[i].FirstAvailable) > 0 {
-				return ErrPrioritizedList
+				return errPrioritizedList
 			}
 		}
 	}
@@ -205,9 +205,9 @@ func (o Options) refusal(claim *resourcev1.ResourceClaim) *purekube.ObjectError 
 	switch {
 	case o.matchUpstream():
 	case claim.DeletionTimestamp != nil:
-		return claimError(claim, "metadata.deletionTimestamp", ErrClaimDeleting)
+		return claimError(claim, "metadata.deletionTimestamp", errClaimDeleting)
 	case len(claim.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize:
-		return claimError(claim, "status.reservedFor", ErrReservedForMax)
+		return claimError(claim, "status.reservedFor", errReservedForMax)
 	}
 	return nil
 }

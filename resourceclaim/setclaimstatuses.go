@@ -16,14 +16,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// FieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
+// fieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
 // It is upstream's, so that purekube takes over the entries that kube-controller-manager applied, and the reverse: with
 // another field manager, the entries that the other controller applied would stay in the status.
-const FieldManager = "ResourceClaimController"
+const fieldManager = "ResourceClaimController"
 
-// ErrNoClaimCreated: the API server's answer to a [CreateClaim] is not a claim with a name, so no status can name it.
-// Test for it with errors.Is.
-var ErrNoClaimCreated = errors.New("the answer to the create is not a claim of this namespace with a name")
+// errNoClaimCreated: the API server's answer to a [CreateClaim] is not a claim with a name, so no status can name it.
+var errNoClaimCreated = errors.New("the answer to the create is not a claim of this namespace with a name")
 
 // SetClaimStatuses writes the names of generated claims into the status.resourceClaimStatuses of a
 // pod or PodGroup.
@@ -42,7 +41,7 @@ type SetClaimStatuses struct {
 	// needed, as in the API.
 	Statuses []corev1.PodResourceClaimStatus
 	// Pending are the entries, sorted, whose claim a [CreateClaim] before this action creates: the name is not known
-	// yet. Request takes it from the answers, WithCreated from its argument. Request leaves out entries that are still
+	// yet. Request takes it from the answers. Request leaves out entries that are still
 	// pending; a later plan adds them.
 	Pending []string
 	// Creates are the entries of the CreateClaim actions that this plan begins with, in their order:
@@ -54,12 +53,12 @@ type SetClaimStatuses struct {
 }
 
 // Request applies the statuses: patch pods/status, or podgroups/status in APIVersion, a server-side
-// apply with the field manager [FieldManager] and force. A pending entry gets the name of the claim
+// apply with the field manager of kube-controller-manager and force. A pending entry gets the name of the claim
 // that the API server returned for its CreateClaim: done has that at the position of the entry in
 // Creates. Only the position counts: an admission policy may have changed the claim's annotations
 // and owner references. An entry whose create failed is left out. So is an entry for which done has
 // an object that is not a claim of the namespace with a name, and then the request has an Err, which
-// wraps [ErrNoClaimCreated].
+// wraps errNoClaimCreated.
 //
 // HTTP 409 means that the object is gone, 422 that another object has its name ("metadata.uid: field is immutable"),
 // 404 that the namespace is gone or, for a PodGroup, that the server does not serve APIVersion. In each case nothing is
@@ -82,12 +81,11 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 		// If a claim was created all the same, a later plan adopts it.
 		case !ok || claim.GetName() == "" || claim.GetNamespace() != a.Namespace:
 			problems.Add(&purekube.ObjectError{Kind: kind, Namespace: a.Namespace, Name: a.Name, Field: "status.resourceClaimStatuses",
-				Err: fmt.Errorf("%w: entry %s", ErrNoClaimCreated, entry)})
+				Err: fmt.Errorf("%w: entry %s", errNoClaimCreated, entry)})
 		default:
 			created[entry] = claim.GetName()
 		}
 	}
-	patchType, body := a.withCreated(created).Patch()
 	resource := podResource
 	if kind == podGroupKind {
 		// A cluster serves podgroups in one version or another, so the caller's version is used for the path as well.
@@ -96,7 +94,7 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	}
 	return purekube.Request{
 		Verb: "patch", Resource: resource, Kind: kind, Subresource: "status", Namespace: a.Namespace, Name: a.Name,
-		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, Err: problems.Err(), ContinueOnError: a.ContinueOnError,
+		PatchType: types.ApplyPatchType, Patch: a.withCreated(created).body(), FieldManager: fieldManager, Force: true, Err: problems.Err(), ContinueOnError: a.ContinueOnError,
 	}
 }
 
@@ -108,13 +106,8 @@ func (a SetClaimStatuses) target() (kind, apiVersion string) {
 	return podKind, podAPIVersion
 }
 
-// WithCreated returns a copy in which the pending entry podClaim has the name of the claim that the API server created
-// for it. An entry that is not pending changes nothing.
-func (a SetClaimStatuses) WithCreated(podClaim, claimName string) SetClaimStatuses {
-	return a.withCreated(map[string]string{podClaim: claimName})
-}
-
-// withCreated is WithCreated for many entries: created has the names of their claims, by entry. It does not write to a,
+// withCreated returns a copy in which pending entries have the names of the claims that the API server created for them:
+// created has these names by entry. An entry that is not pending changes nothing. It does not write to a,
 // so one action can be asked for its Request twice, with different answers.
 func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuses {
 	out := a
@@ -141,15 +134,15 @@ type claimStatusesPatch struct {
 	} `json:"status"`
 }
 
-// Patch returns the type and the body of the server-side apply. The body leaves out pending entries.
-func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
+// body is the text of the server-side apply. It leaves out pending entries.
+func (a SetClaimStatuses) body() []byte {
 	kind, version := a.target()
 	p := claimStatusesPatch{Applied: snapshot.Applied{
 		Kind: kind, APIVersion: version,
 		Metadata: snapshot.AppliedMetadata{Name: a.Name, Namespace: a.Namespace, UID: a.UID},
 	}}
 	p.Status.ResourceClaimStatuses = a.Statuses
-	return types.ApplyPatchType, snapshot.JSON(p)
+	return snapshot.JSON(p)
 }
 
 // Apply returns a copy of the pod after the apply, if only this controller writes the statuses of entries with a

@@ -46,7 +46,7 @@ type Snapshot struct {
 	// answer is a *corev1.Pod, a *resourcev1.ResourceClaim or a [PodGroup], as the Kind of the Need says, or nil if the
 	// API server has no such object. If a claim names a pod or PodGroup by UID, an object with another UID means that
 	// it was replaced; an object without a UID is an error. An answer with an Err, or with an Object of another type
-	// ([ErrAnswerType]), does not count: the plan still has the Need, and the error. Use an answer only for the plan
+	// ([errAnswerType]), does not count: the plan still has the Need, and the error. Use an answer only for the plan
 	// that asked for it, then discard it: nothing notifies you when it becomes stale.
 	Answers map[purekube.Need]purekube.Answer
 }

@@ -55,7 +55,7 @@ func TestD5_StatusFlaps(t *testing.T) {
 			o := podClaimant(p)
 			first, err := server.createClaim(fromTemplate(&o, "a", server.template, mode.options))
 			require.NoError(t, err)
-			_, body := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p"}.withStatus("a", first.Name).Patch()
+			body := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p"}.withStatus("a", first.Name).body()
 			_, err = server.applyStatuses("p", body)
 			require.NoError(t, err)
 
@@ -77,5 +77,5 @@ func TestD5_StatusFlaps(t *testing.T) {
 
 func (a SetClaimStatuses) withStatus(entry, claim string) SetClaimStatuses {
 	a.Pending = []string{entry}
-	return a.WithCreated(entry, claim)
+	return a.withCreated(map[string]string{entry: claim})
 }

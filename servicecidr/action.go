@@ -23,8 +23,8 @@ import (
 //	           (nothing, RecheckAt)                     in the grace period
 //	           RemoveFinalizer                          the API server deletes the object
 //
-// Each action has three forms: Patch is the body, Request is the whole request, and Apply is the effect on an object,
-// for example in a simulation.
+// Each action has two forms: Request is the whole request, and Apply is the effect on an object, for example in a
+// simulation.
 
 // Action is one write that a plan asks for. It is one of [AddFinalizer], [SetCondition] and [RemoveFinalizer].
 //
@@ -50,8 +50,8 @@ func resource() schema.GroupVersionResource {
 
 // patchRequest returns the patch of a ServiceCIDR. No action is right after a failed patch, so ContinueOnError is
 // false: Ready=True would be wrong without the finalizer, and every other action is the last of its plan.
-func patchRequest(name string, patchType types.PatchType, patch []byte) purekube.Request {
-	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType, Patch: patch}
+func patchRequest(name string, patchType types.PatchType, body any) purekube.Request {
+	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType, Patch: snapshot.JSON(body)}
 }
 
 // isAction seals [Action]: a type switch over its members cannot meet a type of another package.
@@ -76,17 +76,6 @@ type AddFinalizer struct {
 	UID  types.UID
 }
 
-// Patch returns a strategic merge patch of the resource servicecidrs. It has no UID: a new object of that name needs
-// the finalizer too.
-//
-// A strategic merge patch adds the entry to the list: finalizers of other controllers stay. The body is upstream's,
-// byte for byte, in both modes.
-func (a AddFinalizer) Patch() (types.PatchType, []byte) {
-	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{
-		"metadata": map[string]any{"finalizers": []string{Finalizer}},
-	})
-}
-
 // Apply returns a copy of latest with the finalizer. It returns an unchanged copy if latest has another UID than the
 // action, since a new ServiceCIDR of that name has its own plan. It returns nil if latest is nil.
 func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
@@ -98,10 +87,14 @@ func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	return c
 }
 
-// Request is a patch of the ServiceCIDR. It does not read done.
+// Request is a strategic merge patch of the ServiceCIDR, which adds the entry to the list: finalizers of other
+// controllers stay. It has no UID: a new object of that name needs the finalizer too. It does not read done.
+//
+// The body is upstream's, byte for byte, in both modes.
 func (a AddFinalizer) Request([]runtime.Object) purekube.Request {
-	patchType, patch := a.Patch()
-	return patchRequest(a.Name, patchType, patch)
+	return patchRequest(a.Name, types.StrategicMergePatchType, map[string]any{
+		"metadata": map[string]any{"finalizers": []string{Finalizer}},
+	})
 }
 
 // String reads "AddFinalizer NAME".
@@ -115,18 +108,6 @@ type RemoveFinalizer struct {
 	UID  types.UID
 }
 
-// Patch returns a strategic merge patch of the resource servicecidrs. If the action has a UID, the API server refuses
-// the patch (422 Invalid) when another object has the name by then (D-3).
-func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
-	// The directive removes one entry of the list. Finalizers of other controllers stay, also an entry that was added
-	// since the snapshot.
-	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{Finalizer}}
-	if a.UID != "" {
-		metadata["uid"] = a.UID
-	}
-	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{"metadata": metadata})
-}
-
 // Apply returns a copy of latest without the finalizer. It returns an unchanged copy if latest has another UID than
 // the action, since the API server would refuse the patch. It returns nil if latest is nil.
 func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
@@ -137,10 +118,16 @@ func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.S
 	return c
 }
 
-// Request is an irreversible patch of the ServiceCIDR. It does not read done.
+// Request is an irreversible strategic merge patch of the ServiceCIDR. If the action has a UID, the API server refuses
+// the patch (422 Invalid) when another object has the name by then (D-3). It does not read done.
 func (a RemoveFinalizer) Request([]runtime.Object) purekube.Request {
-	patchType, patch := a.Patch()
-	r := patchRequest(a.Name, patchType, patch)
+	// The directive removes one entry of the list. Finalizers of other controllers stay, also an entry that was added
+	// since the snapshot.
+	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{Finalizer}}
+	if a.UID != "" {
+		metadata["uid"] = a.UID
+	}
+	r := patchRequest(a.Name, types.StrategicMergePatchType, map[string]any{"metadata": metadata})
 	// The snapshot may lack an address, and no precondition of a patch can be about other objects.
 	r.Irreversible = true
 	return r
@@ -159,10 +146,8 @@ type SetCondition struct {
 	Condition metav1.Condition
 }
 
-// Patch returns a server-side apply of the status of the resource servicecidrs. Send it with FieldManager and force.
-// If the action has a UID, the API server refuses the apply (422 Invalid) when another object has the name by then
-// (D-26).
-func (a SetCondition) Patch() (types.PatchType, []byte) {
+// body is the object of the apply.
+func (a SetCondition) body() any {
 	// Empty reasons and messages are sent too, to overwrite earlier ones. The type has the fields that upstream's apply
 	// sets. An observedGeneration of the Condition is not sent.
 	type condition struct {
@@ -175,7 +160,7 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 	type status struct {
 		Conditions []condition `json:"conditions"`
 	}
-	return types.ApplyPatchType, snapshot.JSON(struct {
+	return struct {
 		snapshot.Applied
 		Status status `json:"status"`
 	}{
@@ -190,7 +175,7 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 			Reason:             a.Condition.Reason,
 			Message:            a.Condition.Message,
 		}}},
-	})
+	}
 }
 
 // Apply returns a copy of latest with the condition. Other conditions stay. It returns an unchanged copy if latest has
@@ -212,13 +197,13 @@ func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	return c
 }
 
-// Request is a server-side apply of the status of the ServiceCIDR. It does not read done.
+// Request is a server-side apply of the status of the ServiceCIDR. If the action has a UID, the API server refuses the
+// apply (422 Invalid) when another object has the name by then (D-26). It does not read done.
 func (a SetCondition) Request([]runtime.Object) purekube.Request {
-	patchType, patch := a.Patch()
-	r := patchRequest(a.Name, patchType, patch)
+	r := patchRequest(a.Name, types.ApplyPatchType, a.body())
 	// Force: another field manager may own the condition, for example after somebody has edited the status. Upstream
 	// forces too.
-	r.Subresource, r.FieldManager, r.Force = "status", FieldManager, true
+	r.Subresource, r.FieldManager, r.Force = "status", fieldManager, true
 	return r
 }
 

@@ -24,11 +24,9 @@ func TestPatch(t *testing.T) {
 	at := time.Date(2026, 11, 21, 2, 11, 30, 5, time.FixedZone("", 3600))
 	for _, tc := range []struct {
 		name, reason string
-		action       interface {
-			Patch() (types.PatchType, []byte)
-		}
-		kind types.PatchType
-		body string
+		action       servicecidr.Action
+		kind         types.PatchType
+		body         string
 	}{
 		{"BR-31-01 add", "upstream's bytes, with or without a UID", servicecidr.AddFinalizer{Name: "x", UID: "u"}, types.StrategicMergePatchType,
 			`{"metadata":{"finalizers":["networking.k8s.io/service-cidr-finalizer"]}}`},
@@ -42,9 +40,9 @@ func TestPatch(t *testing.T) {
 			`{"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{"name":"x"},"status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-11-21T01:11:30Z","reason":"Terminating","message":"There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"}]}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			kind, body := tc.action.Patch()
-			require.Equal(t, tc.kind, kind, tc.reason)
-			require.Equal(t, tc.body, string(body), tc.reason)
+			r := tc.action.Request(nil)
+			require.Equal(t, tc.kind, r.PatchType, tc.reason)
+			require.Equal(t, tc.body, string(r.Patch), tc.reason)
 		})
 	}
 }
@@ -64,7 +62,7 @@ func TestD3_UIDs(t *testing.T) {
 	}
 }
 
-// A Request is the whole call: with what Patch returns, and nothing that depends on calls before.
+// A Request is the whole call: nothing depends on calls before.
 func TestRequest(t *testing.T) {
 	resource := schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}
 	set := servicecidr.SetCondition{Name: "x", UID: "u", Condition: ready(now)}
@@ -72,17 +70,16 @@ func TestRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		action       servicecidr.Action
-		patch        func() (types.PatchType, []byte)
 		want         purekube.Request
 	}{
-		{"AddFinalizer", "the condition after it would be wrong without it: no ContinueOnError", add, add.Patch, purekube.Request{}},
-		{"RemoveFinalizer", "the only action of its plan", remove, remove.Patch, purekube.Request{Irreversible: true}},
-		{"SetCondition", "an apply of the status", set, set.Patch, purekube.Request{Subresource: "status", FieldManager: "service-cidr-controller", Force: true}},
+		{"AddFinalizer", "the condition after it would be wrong without it: no ContinueOnError", add, purekube.Request{}},
+		{"RemoveFinalizer", "the only action of its plan", remove, purekube.Request{Irreversible: true}},
+		{"SetCondition", "an apply of the status", set, purekube.Request{Subresource: "status", FieldManager: "service-cidr-controller", Force: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := tc.want
 			want.Verb, want.Resource, want.Kind, want.Name = "patch", resource, "ServiceCIDR", "x"
-			want.PatchType, want.Patch = tc.patch()
+			want.PatchType, want.Patch = tc.action.Request(nil).PatchType, tc.action.Request(nil).Patch // TestPatch has them
 			for _, done := range [][]runtime.Object{nil, {nil}, {&corev1.Pod{}, nil}} {
 				require.Equal(t, want, tc.action.Request(done), tc.reason)
 			}
@@ -98,13 +95,12 @@ func TestApply_IsWhatThePatchDoes(t *testing.T) {
 	for _, have := range [][]string{nil, {servicecidr.Finalizer}, {"a", servicecidr.Finalizer, "b"}, {"a", "b"}} {
 		latest := cidr("x", of("10.0.0.0/24"), finalizers(have...))
 		for _, a := range []interface {
-			Patch() (types.PatchType, []byte)
+			servicecidr.Action
 			Apply(*networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR
 		}{servicecidr.AddFinalizer{Name: "x", UID: uid("x")}, servicecidr.RemoveFinalizer{Name: "x", UID: uid("x")}, servicecidr.RemoveFinalizer{Name: "x"}} {
 			before, err := json.Marshal(latest)
 			require.NoError(t, err)
-			_, patch := a.Patch()
-			after, err := strategicpatch.StrategicMergePatch(before, patch, networkingv1.ServiceCIDR{})
+			after, err := strategicpatch.StrategicMergePatch(before, a.Request(nil).Patch, networkingv1.ServiceCIDR{})
 			require.NoError(t, err)
 			var want networkingv1.ServiceCIDR
 			require.NoError(t, json.Unmarshal(after, &want))

@@ -14,8 +14,8 @@ import (
 const (
 	// Finalizer keeps a ServiceCIDR until its addresses are gone or in other ServiceCIDRs (BR-31-01).
 	Finalizer = "networking.k8s.io/service-cidr-finalizer"
-	// FieldManager is the field manager that applies the condition Ready.
-	FieldManager = "service-cidr-controller"
+	// fieldManager is the field manager that applies the condition Ready.
+	fieldManager = "service-cidr-controller"
 	// ManagedBy is the value of the label networkingv1.LabelManagedBy on the IPAddresses that
 	// the API server allocates for Services. Others do not count.
 	ManagedBy = "ipallocator.k8s.io"

@@ -27,7 +27,7 @@ var _ Action = SetTTL{}
 // a Secret or ConfigMap from its cache before it asks the API server again. In a large cluster longer times keep the
 // load of all kubelets bearable.
 type SetTTL struct {
-	// Name of the node, and its UID as the plan saw it. Upstream sends no UID, and neither does Patch: the value
+	// Name of the node, and its UID as the plan saw it. Upstream sends no UID, and neither does Request: the value
 	// depends only on the cluster, so it is also right for a new node of that name.
 	Name string
 	UID  types.UID
@@ -41,27 +41,17 @@ func (SetTTL) isAction() {}
 // Type is SetTTL.
 func (SetTTL) Type() string { return "SetTTL" }
 
-// Request is a patch of the node. It does not read done. A plan has at most one action, so nothing depends on this one.
-func (a SetTTL) Request([]runtime.Object) purekube.Request {
-	patchType, patch := a.Patch()
-	return purekube.Request{
-		Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Kind: kindNode,
-		Name: a.Name, PatchType: patchType, Patch: patch,
-	}
-}
-
-// Patch returns a strategic merge patch of the resource nodes, the patch that patchNodeWithAnnotation in
-// ttl_controller.go sends.
+// Request is a strategic merge patch of the node, the patch that patchNodeWithAnnotation in ttl_controller.go sends. It
+// does not read done. A plan has at most one action, so nothing depends on this one.
 //
 // Only the annotation is in the patch, so it overwrites no change that a kubelet or another controller makes to the
 // node at the same time.
-func (a SetTTL) Patch() (types.PatchType, []byte) {
-	type metadata struct {
-		Annotations map[string]string `json:"annotations"`
+func (a SetTTL) Request([]runtime.Object) purekube.Request {
+	return purekube.Request{
+		Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Kind: kindNode,
+		Name: a.Name, PatchType: types.StrategicMergePatchType,
+		Patch: snapshot.JSON(map[string]any{"metadata": map[string]any{"annotations": map[string]string{Annotation: a.value()}}}),
 	}
-	return types.StrategicMergePatchType, snapshot.JSON(struct {
-		Metadata metadata `json:"metadata"`
-	}{metadata{map[string]string{Annotation: a.value()}}})
 }
 
 // Apply returns a copy of latest with the annotation set. It returns nil for nil. It returns an unchanged copy for a

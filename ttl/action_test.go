@@ -29,8 +29,8 @@ func TestPatchIsTheTwoWayMerge(t *testing.T) {
 			want, err := strategicpatch.CreateTwoWayMergePatch(before, after, &corev1.Node{})
 			require.NoError(t, err)
 
-			kind, body := a.Patch()
-			require.Equal(t, types.StrategicMergePatchType, kind)
+			body := a.Request(nil).Patch
+			require.Equal(t, types.StrategicMergePatchType, a.Request(nil).PatchType)
 			require.Equal(t, string(want), string(body), name)
 
 			merged, err := strategicpatch.StrategicMergePatch(before, body, &corev1.Node{})
@@ -38,17 +38,17 @@ func TestPatchIsTheTwoWayMerge(t *testing.T) {
 			require.JSONEq(t, string(after), string(merged), name)
 		}
 	}
-	_, body := SetTTL{TTL: 15 * time.Second}.Patch()
+	body := SetTTL{TTL: 15 * time.Second}.Request(nil).Patch
 	require.Equal(t, `{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}`, string(body))
 }
 
 // A Request is the whole call, and nothing depends on calls before it.
 func TestRequest(t *testing.T) {
 	a := SetTTL{Name: "a", UID: "uid-a", TTL: 15 * time.Second}
-	kind, body := a.Patch()
 	want := purekube.Request{
 		Verb: "patch", Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node",
-		Name: "a", PatchType: kind, Patch: body,
+		Name: "a", PatchType: types.StrategicMergePatchType,
+		Patch: []byte(`{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}`),
 	}
 	for _, done := range [][]runtime.Object{nil, {nil}, {&corev1.Pod{}}} {
 		require.Equal(t, want, a.Request(done))

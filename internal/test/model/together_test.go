@@ -19,7 +19,6 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/seed"
-	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/ttl"
 )
 
@@ -249,7 +248,7 @@ func (l *loop) check(s *Step) {
 	case clusterRoles:
 		require.Empty(l.t, clusterRolesKeepWhatIsTheirs(s))
 	case claims, pods, apiserver.PodGroups:
-		if s.Request.FieldManager == resourceclaim.FieldManager || s.Request.Resource == claims {
+		if s.Request.FieldManager == "ResourceClaimController" || s.Request.Resource == claims {
 			require.Empty(l.t, nothingTakenFromLivePods(s))
 			l.holds(oneClaim, noSecondClaim(s))
 			require.Empty(l.t, claimsKeepWhatIsTheirs(s))

@@ -480,7 +480,7 @@ func TestResourceClaimPatch(t *testing.T) {
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{claim}}
 	result, err := resourceclaim.Plan(s, resourceclaim.PodKey("ns", "p"), resourceclaim.Options{MatchUpstream: release})
 	require.NoError(t, err)
-	_, ours := result.Actions[0].(resourceclaim.SetClaimStatuses).Patch()
+	ours := result.Actions[0].Request(nil).Patch
 	Run(t, []runtime.Object{pod, claim}, startClaims(claimsCase{}), func(t *testing.T, w *World) {
 		w.Settle()
 		patches := 0
