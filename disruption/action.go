@@ -32,6 +32,13 @@ var (
 	_ Action = ClearDisruptionTarget{}
 )
 
+type (
+	// Result is what Plan decided for one key.
+	Result = purekube.Result[Action]
+	// Outcome is one key's share of PlanAll.
+	Outcome = purekube.Outcome[Action]
+)
+
 // UpdateStatus writes the status of a budget: a patch of the subresource status of poddisruptionbudgets (policy/v1).
 //
 // The patch has the UID and the resourceVersion of Budget, so that it conflicts if the budget has changed. The eviction

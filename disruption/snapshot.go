@@ -138,13 +138,6 @@ func (o Options) staleDisruptionTimeout() time.Duration {
 	return ptr.Deref(o.StaleDisruptionTimeout, DefaultStaleDisruptionTimeout)
 }
 
-type (
-	// Result is what Plan decided for one key.
-	Result = purekube.Result[Action]
-	// Outcome is one key's share of PlanAll.
-	Outcome = purekube.Outcome[Action]
-)
-
 const (
 	budgetKind                = "PodDisruptionBudget"
 	podKind                   = "Pod"

@@ -50,6 +50,12 @@ var (
 	_ purekube.FailureReporter = CreateClaim{}
 )
 
+// Result is what a plan for one pod, claim or PodGroup decided.
+type Result = purekube.Result[Action]
+
+// Outcome is the share of one pod, claim or PodGroup in [PlanAll].
+type Outcome = purekube.Outcome[Action]
+
 func (CreateClaim) isAction()      {}
 func (SetClaimStatuses) isAction() {}
 func (Reserve) isAction()          {}

@@ -93,9 +93,3 @@ type Options struct {
 // err returns what is wrong with the options. Every question then returns this error and nothing else: a misspelled
 // release must not give the default decisions to a caller who asked for upstream's.
 func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
-
-// Result is what a plan for one pod, claim or PodGroup decided.
-type Result = purekube.Result[Action]
-
-// Outcome is the share of one pod, claim or PodGroup in [PlanAll].
-type Outcome = purekube.Outcome[Action]

@@ -43,6 +43,12 @@ var (
 	_ purekube.FailureReporter = SetCondition{}
 )
 
+// Result is what a plan for one ServiceCIDR decided. It has no events and no lookups.
+type Result = purekube.Result[Action]
+
+// Outcome is one ServiceCIDR's share of [PlanAll].
+type Outcome = purekube.Outcome[Action]
+
 // resource is the GVR of ServiceCIDRs. It is a function, because a package variable could be changed.
 func resource() schema.GroupVersionResource {
 	return networkingv1.SchemeGroupVersion.WithResource("servicecidrs")

@@ -235,11 +235,6 @@ func keysOf(names map[string]bool) (keys []purekube.Key) {
 	return keys
 }
 
-// duplicate is the problem of a name that several ServiceCIDRs have.
-func duplicate(name string) *purekube.ObjectError {
-	return snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name})
-}
-
 // report adds the problems that every answer returns: nil and nameless objects.
 func (x *Index) report(problems *snapshot.Problems) {
 	if x.hasNil {

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // errNoCIDRs is the problem of an empty spec.cidrs. Upstream takes such a ServiceCIDR to be contained in others, and
@@ -87,4 +89,9 @@ func (x *object) overlaps(prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(x.prefixes, func(p netip.Prefix) bool {
 		return slices.ContainsFunc(prefixes, p.Overlaps)
 	})
+}
+
+// duplicate is the problem of a name that several ServiceCIDRs have.
+func duplicate(name string) *purekube.ObjectError {
+	return snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name})
 }

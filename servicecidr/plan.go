@@ -25,12 +25,6 @@ import (
 // CheckDeletion and Explain put the same verdict into words. They add the orphans in the exposed ranges, and the
 // ServiceCIDRs around.
 
-// Result is what a plan for one ServiceCIDR decided. It has no events and no lookups.
-type Result = purekube.Result[Action]
-
-// Outcome is one ServiceCIDR's share of [PlanAll].
-type Outcome = purekube.Outcome[Action]
-
 // Plan decides about the ServiceCIDR of that key:
 //
 // If the ServiceCIDR is not being deleted, it gets the finalizer (BR-31-01) and then the condition Ready=True, unless

@@ -23,6 +23,13 @@ type Action interface {
 
 var _ Action = SetTTL{}
 
+// Result is what a plan for one node decided: one [SetTTL], or nothing. A node's TTL raises no
+// events, needs no lookups and does not change with time.
+type Result = purekube.Result[Action]
+
+// Outcome is one node's share of [PlanAll].
+type Outcome = purekube.Outcome[Action]
+
 // SetTTL sets a node's annotation [Annotation]. The kubelet of the node reads the annotation: for that long it may use
 // a Secret or ConfigMap from its cache before it asks the API server again. In a large cluster longer times keep the
 // load of all kubelets bearable.

@@ -29,13 +29,6 @@ func (o Options) stepTable() table {
 	return o.steps
 }
 
-// Result is what a plan for one node decided: one [SetTTL], or nothing. A node's TTL raises no
-// events, needs no lookups and does not change with time.
-type Result = purekube.Result[Action]
-
-// Outcome is one node's share of [PlanAll].
-type Outcome = purekube.Outcome[Action]
-
 const kindNode = "Node"
 
 // Key returns the key of the node of this name.
