@@ -45,7 +45,7 @@ func says(c *networkingv1.ServiceCIDR, want metav1.Condition) bool {
 }
 
 // orphaned is BR-31-02: whether addresses would be in no ServiceCIDR after the deletion of x. in has the ServiceCIDRs
-// that contain them, as a stretch has them, x included.
+// that contain them, x included.
 //
 // BR-31-05 follows: a prefix of another ServiceCIDR that contains a whole prefix of x contains all of its addresses;
 // prefix.go says why.
@@ -161,13 +161,13 @@ func (o Options) graceEnd(x *object, now time.Time) time.Time {
 		seen = now
 	}
 	// Add, not Sub: a difference of two times can overflow.
-	end, own := x.DeletionTimestamp.Add(o.gracePeriod()), seen.Add(o.gracePeriod())
-	// Return the later end. If one end is over and the other is not, return the other: the caller's times may have a
+	ends, own := x.DeletionTimestamp.Add(o.gracePeriod()), seen.Add(o.gracePeriod())
+	// Return the later one. If one is over and the other is not, return the other: the caller's times may have a
 	// monotonic reading, so that a step of the clock does not end the wait.
-	if now.Before(own) && (own.After(end) || !now.Before(end)) {
+	if now.Before(own) && (own.After(ends) || !now.Before(ends)) {
 		return own
 	}
-	return end
+	return ends
 }
 
 // uid is D-3 and D-26: the UID that an action has, so that it is not done to another ServiceCIDR of that name. Upstream

@@ -35,11 +35,11 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).P
 // Plan and Explain cost O(1) for a node of NewIndex and O(log n) for one that changed since, for n nodes.
 type Index struct {
 	options Options
-	nodes   *nodes
+	nodes   *byName
 	step    int
 }
 
-type nodes = persistent.Objects[corev1.Node, *corev1.Node]
+type byName = persistent.Objects[corev1.Node, *corev1.Node]
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
@@ -138,7 +138,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 }
 
 // moved returns the index of the nodes after these changes. The step changes as if the nodes came or went one by one.
-func (x *Index) moved(nodes *nodes, changes []persistent.Change[*corev1.Node]) (*Index, []purekube.Key) {
+func (x *Index) moved(nodes *byName, changes []persistent.Change[*corev1.Node]) (*Index, []purekube.Key) {
 	table, step := x.options.stepTable(), x.step
 	// One by one, as upstream counts: next moves by one step at most, and one call may add thousands of nodes.
 	for n := x.nodes.Len(); n != nodes.Len(); {
