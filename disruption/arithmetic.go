@@ -1,6 +1,8 @@
 package disruption
 
 import (
+	"fmt"
+
 	policyv1 "k8s.io/api/policy/v1"
 )
 
@@ -40,4 +42,26 @@ func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, 
 		return 0, err
 	}
 	return Options{}.disruptionsAllowed(replicas, desired, replicas), nil
+}
+
+// Counts are the numbers of a budget's status.
+type Counts struct {
+	ExpectedPods       int32 `json:"expectedPods"`
+	DesiredHealthy     int32 `json:"desiredHealthy"`
+	CurrentHealthy     int32 `json:"currentHealthy"`
+	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
+}
+
+// String is "1 allowed, 6 healthy, 5 desired, 7 expected".
+func (c Counts) String() string {
+	return fmt.Sprintf("%d allowed, %d healthy, %d desired, %d expected",
+		c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy, c.ExpectedPods)
+}
+
+// countsOf picks the four numbers of a status that explanations show.
+func countsOf(st policyv1.PodDisruptionBudgetStatus) Counts {
+	return Counts{
+		ExpectedPods: st.ExpectedPods, DesiredHealthy: st.DesiredHealthy,
+		CurrentHealthy: st.CurrentHealthy, DisruptionsAllowed: st.DisruptionsAllowed,
+	}
 }

@@ -99,20 +99,6 @@ type BudgetExplanation struct {
 	Unmanaged []string `json:"unmanaged,omitempty"`
 }
 
-// Counts are the numbers of a budget's status.
-type Counts struct {
-	ExpectedPods       int32 `json:"expectedPods"`
-	DesiredHealthy     int32 `json:"desiredHealthy"`
-	CurrentHealthy     int32 `json:"currentHealthy"`
-	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
-}
-
-// String is "1 allowed, 6 healthy, 5 desired, 7 expected".
-func (c Counts) String() string {
-	return fmt.Sprintf("%d allowed, %d healthy, %d desired, %d expected",
-		c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy, c.ExpectedPods)
-}
-
 // PodHealth is how one pod counts.
 type PodHealth struct {
 	Name   string `json:"name"`
@@ -336,14 +322,6 @@ func (e *BudgetExplanation) addController(r reference, f finding, at map[control
 		cs.Problem, cs.Code = "not found, or another object has its name", ReasonControllerNotFound
 	}
 	e.Controllers = append(e.Controllers, cs)
-}
-
-// countsOf picks the four numbers of a status that explanations show.
-func countsOf(st policyv1.PodDisruptionBudgetStatus) Counts {
-	return Counts{
-		ExpectedPods: st.ExpectedPods, DesiredHealthy: st.DesiredHealthy,
-		CurrentHealthy: st.CurrentHealthy, DisruptionsAllowed: st.DisruptionsAllowed,
-	}
 }
 
 // rule is the budget's demand in words. maxUnavailable comes first, as in desiredHealthy: the API server admits only

@@ -37,49 +37,11 @@ type Action interface {
 	isAction()
 }
 
-var (
-	_ Action = CreateClaim{}
-	_ Action = SetClaimStatuses{}
-	_ Action = Reserve{}
-	_ Action = Release{}
-	_ Action = RemoveFinalizer{}
-	_ Action = DeleteClaim{}
-
-	// Only a refused create is worth an event. For the other writes upstream records none: it returns the error, and
-	// the key is retried.
-	_ purekube.FailureReporter = CreateClaim{}
-)
-
 // Result is what a plan for one pod, claim or PodGroup decided.
 type Result = purekube.Result[Action]
 
 // Outcome is the share of one pod, claim or PodGroup in [PlanAll].
 type Outcome = purekube.Outcome[Action]
-
-func (CreateClaim) isAction()      {}
-func (SetClaimStatuses) isAction() {}
-func (Reserve) isAction()          {}
-func (Release) isAction()          {}
-func (RemoveFinalizer) isAction()  {}
-func (DeleteClaim) isAction()      {}
-
-// Type is CreateClaim.
-func (CreateClaim) Type() string { return "CreateClaim" }
-
-// Type is SetClaimStatuses.
-func (SetClaimStatuses) Type() string { return "SetClaimStatuses" }
-
-// Type is Reserve.
-func (Reserve) Type() string { return "Reserve" }
-
-// Type is Release.
-func (Release) Type() string { return "Release" }
-
-// Type is RemoveFinalizer.
-func (RemoveFinalizer) Type() string { return "RemoveFinalizer" }
-
-// Type is DeleteClaim.
-func (DeleteClaim) Type() string { return "DeleteClaim" }
 
 // The resources that the actions write to, and the resource of templates.
 var (

@@ -36,6 +36,18 @@ type CreateClaim struct {
 	ContinueOnError bool
 }
 
+var (
+	_ Action = CreateClaim{}
+	// Only a refused create is worth an event. For the other writes upstream records none: it returns the error, and
+	// the key is retried.
+	_ purekube.FailureReporter = CreateClaim{}
+)
+
+func (CreateClaim) isAction() {}
+
+// Type is CreateClaim.
+func (CreateClaim) Type() string { return "CreateClaim" }
+
 // Request creates the claim: create resourceclaims. HTTP 404 means that the namespace is gone, 409
 // (AlreadyExists) that the generated name was taken, 403 that a quota or an admission plugin
 // refused, 422 that the template makes no valid claim. In each case plan the pod or PodGroup again.

@@ -25,6 +25,13 @@ type RemoveFinalizer struct {
 	Claim *resourcev1.ResourceClaim
 }
 
+var _ Action = RemoveFinalizer{}
+
+func (RemoveFinalizer) isAction() {}
+
+// Type is RemoveFinalizer.
+func (RemoveFinalizer) Type() string { return "RemoveFinalizer" }
+
 // Request removes the finalizer: patch resourceclaims. Its resourceVersion is from the last claim of that name and UID in
 // done; if there is none, from Claim. A claim that is still allocated keeps the finalizer, so that the patch changes
 // nothing: the scheduler may have allocated the claim for another pod between the plan and the write. Without the
@@ -78,6 +85,13 @@ type DeleteClaim struct {
 	// the version. It is empty in every other case, and under MatchUpstream.
 	ResourceVersion string
 }
+
+var _ Action = DeleteClaim{}
+
+func (DeleteClaim) isAction() {}
+
+// Type is DeleteClaim.
+func (DeleteClaim) Type() string { return "DeleteClaim" }
 
 // Request deletes the claim: delete resourceclaims with preconditions. HTTP 409 means that the claim
 // has changed, or that another claim has its name: plan it again. 404 means that it is gone.

@@ -27,6 +27,13 @@ type Reserve struct {
 	ContinueOnError bool
 }
 
+var _ Action = Reserve{}
+
+func (Reserve) isAction() {}
+
+// Type is Reserve.
+func (Reserve) Type() string { return "Reserve" }
+
 // Request adds the consumer: patch resourceclaims/status. HTTP 409 means that the claim has changed, or that another claim
 // has its name, 404 that it is gone, 422 that it takes no more consumers. In each case plan the pod again.
 func (a Reserve) Request([]runtime.Object) purekube.Request {
@@ -81,6 +88,13 @@ type Release struct {
 	// Deallocate reports that the allocation is cleared.
 	Deallocate bool
 }
+
+var _ Action = Release{}
+
+func (Release) isAction() {}
+
+// Type is Release.
+func (Release) Type() string { return "Release" }
 
 // Request removes the consumers, and the allocation if Deallocate is set: patch resourceclaims/status. HTTP 409 means that
 // the claim has changed, or that another claim has its name; 404 means that it is gone. In each case send none of the later

@@ -52,6 +52,13 @@ type SetClaimStatuses struct {
 	ContinueOnError bool
 }
 
+var _ Action = SetClaimStatuses{}
+
+func (SetClaimStatuses) isAction() {}
+
+// Type is SetClaimStatuses.
+func (SetClaimStatuses) Type() string { return "SetClaimStatuses" }
+
 // Request applies the statuses: patch pods/status, or podgroups/status in APIVersion, a server-side
 // apply with the field manager of kube-controller-manager and force. A pending entry gets the name of the claim
 // that the API server returned for its CreateClaim: done has that at the position of the entry in
