@@ -1,0 +1,204 @@
+// Package scenario reads and runs the files of package conformance. docs/conformance.md describes their format.
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/purekube/purekube"
+)
+
+// Format is the version of the format that Parse reads.
+const Format = 1
+
+// Epoch is the time of a scenario that names none.
+const Epoch = "2000-01-01T00:00:00Z"
+
+// The packages that a scenario can ask.
+const (
+	ServiceCIDR   = "servicecidr"
+	ResourceClaim = "resourceclaim"
+	TTL           = "ttl"
+	RBACAggregate = "rbacaggregate"
+	Disruption    = "disruption"
+)
+
+// All is the value of plan that asks for every key.
+const All = "all"
+
+// file is a file as it is written. docs/conformance.md explains its keys.
+type file struct {
+	Format      int                       `json:"format"`
+	Rule        string                    `json:"rule"`
+	Title       string                    `json:"title"`
+	Why         string                    `json:"why"`
+	Package     string                    `json:"package"`
+	Now         string                    `json:"now"`
+	Options     Options                   `json:"options"`
+	Objects     []map[string]any          `json:"objects"`
+	Assumed     []map[string]any          `json:"assumed"`
+	SeenDeleted []string                  `json:"seenDeleted"`
+	Answers     map[string]map[string]any `json:"answers"`
+	Reject      map[string]int            `json:"reject"`
+	Plan        texts                     `json:"plan"`
+	Change      []map[string]any          `json:"change"`
+	Delete      texts                     `json:"delete"`
+	Evict       texts                     `json:"evict"`
+	Drain       texts                     `json:"drain"`
+	Preempt     texts                     `json:"preempt"`
+	Want        *[]any                    `json:"want"`
+	Upstream    map[string][]any          `json:"kube-controller-manager"`
+}
+
+// Options are the options of a scenario.
+type Options struct {
+	// MatchUpstream is a release of kube-controller-manager whose requests are asked for.
+	MatchUpstream string `json:"matchUpstream"`
+	// Step is the step of the TTL at which the cluster was before.
+	Step int `json:"step"`
+	// MaxUnavailableRounding, DeletionTimeout and GracePeriod are those of the packages.
+	MaxUnavailableRounding string `json:"maxUnavailableRounding"`
+	// DenyAdminAccess and DenyPrioritizedList are features of DRA that are off.
+	DenyAdminAccess     bool `json:"denyAdminAccess"`
+	DenyPrioritizedList bool `json:"denyPrioritizedList"`
+	// PodGroups is whether pods can be in PodGroups.
+	PodGroups bool `json:"podGroups"`
+	// Budgets, IgnoreDaemonSets, DeleteEmptyDirData and Force are those of a drain.
+	Budgets            string `json:"budgets"`
+	IgnoreDaemonSets   bool   `json:"ignoreDaemonSets"`
+	DeleteEmptyDirData bool   `json:"deleteEmptyDirData"`
+	Force              bool   `json:"force"`
+}
+
+// texts is one text, or a list of them.
+type texts []string
+
+func (t *texts) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*t = make(texts, 1)
+		return json.Unmarshal(data, &(*t)[0])
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+// Scenario is a file that was read.
+type Scenario struct {
+	// Name is the path of the file.
+	Name             string
+	Rule, Title, Why string
+	Package          string
+	Now              time.Time
+	Options          Options
+	// Plan is "all", or keys. Change and Delete are what happens to the objects before the question.
+	Plan                  []string
+	Delete                []purekube.Key
+	Evict, Drain, Preempt []string
+	SeenDeleted           []string
+	Reject                map[string]int
+	Want                  []Line
+	// Upstream is what kube-controller-manager does where it does something else, by release.
+	Upstream map[purekube.Upstream][]Line
+
+	file file
+}
+
+// Parse reads a file. The error names the file and the field.
+func Parse(name string, data []byte) (*Scenario, error) {
+	s := &Scenario{Name: name}
+	if err := yaml.UnmarshalStrict(data, &s.file); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := s.take(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+func (s *Scenario) take() (err error) {
+	f := s.file
+	s.Rule, s.Title, s.Why, s.Package, s.Options = f.Rule, f.Title, f.Why, f.Package, f.Options
+	s.Plan, s.Evict, s.Drain, s.Preempt = f.Plan, f.Evict, f.Drain, f.Preempt
+	s.SeenDeleted, s.Reject = f.SeenDeleted, f.Reject
+	switch {
+	case f.Format != Format:
+		return fmt.Errorf("format: is %d, want %d", f.Format, Format)
+	case f.Title == "":
+		return fmt.Errorf("title: required")
+	case !slices.Contains([]string{ServiceCIDR, ResourceClaim, TTL, RBACAggregate, Disruption}, f.Package):
+		return fmt.Errorf("package: is %q, want servicecidr, resourceclaim, ttl, rbacaggregate or disruption", f.Package)
+	case len(f.Objects) == 0:
+		return fmt.Errorf("objects: required")
+	case f.Want == nil:
+		return fmt.Errorf("want: required; [] says that nothing is done")
+	}
+	if f.Now == "" {
+		f.Now = Epoch
+	}
+	if s.Now, err = time.Parse(time.RFC3339, f.Now); err != nil {
+		return fmt.Errorf("now: %w", err)
+	}
+	var questions []string
+	for name, asked := range map[string]bool{
+		"plan": len(f.Plan) > 0, "change and delete": len(f.Change)+len(f.Delete) > 0,
+		"evict": len(f.Evict) > 0, "drain": len(f.Drain) > 0, "preempt": len(f.Preempt) > 0,
+	} {
+		if asked {
+			questions = append(questions, name)
+		}
+	}
+	if len(questions) != 1 {
+		slices.Sort(questions)
+		return fmt.Errorf("want one of plan, change and delete, evict, drain, preempt; has %q", questions)
+	}
+	if f.Package != Disruption && len(f.Evict)+len(f.Drain)+len(f.Preempt) > 0 {
+		return fmt.Errorf("%s: only package disruption answers it", questions[0])
+	}
+	for i, key := range f.Plan {
+		if key == All && len(f.Plan) == 1 {
+			continue
+		}
+		if _, err := purekube.ParseKey(key); err != nil {
+			return fmt.Errorf("plan[%d]: %w", i, err)
+		}
+	}
+	for i, text := range f.Delete {
+		key, err := purekube.ParseKey(text)
+		if err != nil {
+			return fmt.Errorf("delete[%d]: %w", i, err)
+		}
+		s.Delete = append(s.Delete, key)
+	}
+	if s.Want, err = parseLines("want", *f.Want); err != nil {
+		return err
+	}
+	s.Upstream = map[purekube.Upstream][]Line{}
+	for releases, lines := range f.Upstream {
+		path := "kube-controller-manager." + releases
+		parsed, err := parseLines(path, lines)
+		if err != nil {
+			return err
+		}
+		for release := range strings.SplitSeq(releases, ", ") {
+			u, err := purekube.ParseUpstream(release)
+			if err != nil || string(u) != release {
+				return fmt.Errorf("%s: %q: want v1.36 or v1.37", path, release)
+			}
+			s.Upstream[u] = parsed
+		}
+	}
+	_, err = s.Set()
+	return err
+}
+
+// UpstreamWant is what kube-controller-manager of the release does.
+func (s *Scenario) UpstreamWant(release purekube.Upstream) []Line {
+	if lines, other := s.Upstream[release]; other {
+		return lines
+	}
+	return s.Want
+}
