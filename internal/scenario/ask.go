@@ -296,7 +296,7 @@ func (r *run) evictions(index func(disruption.Snapshot) *disruption.Index) error
 			}
 			for i, e := range evictions {
 				needs = append(needs, e.Needs...)
-				lines = append(lines, evicted(s.Evict[i], e)...)
+				lines = append(lines, evicted(s.Evict[i], e, o.Budgets == drain.AsWritten)...)
 			}
 		default:
 			drains, _, err := drain.Nodes(x, s.Drain, o)
@@ -342,14 +342,15 @@ func preempted(x *disruption.Index, victims []types.NamespacedName) (lines []Lin
 	return lines
 }
 
-// evicted is the answer of the API server to an eviction, and what it writes to the budget.
-func evicted(pod string, e disruption.Eviction) (lines []Line) {
+// evicted is the answer of the API server to an eviction, and, where the status that is written decides, what it writes to
+// the budget.
+func evicted(pod string, e disruption.Eviction, writes bool) (lines []Line) {
 	answer := map[string]any{"code": float64(e.Verdict.StatusCode())}
 	if len(e.Blocking) > 0 {
 		answer["blocking"] = textsOf(e.Blocking)
 	}
 	lines = append(lines, Line{Head: "evict " + names([]string{pod})[0].String(), Fields: answer})
-	if b := e.Update; b != nil {
+	if b := e.Update; b != nil && writes {
 		after := bare(fields(b))
 		lines = append(lines, Line{Head: "update " + place("poddisruptionbudgets", "status", b.Namespace, b.Name), Fields: after})
 	}
