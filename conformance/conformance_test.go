@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/conformance"
 	"github.com/purekube/purekube/internal/scenario"
 )
@@ -108,4 +109,31 @@ func rulesOf(t *testing.T) map[string][]string {
 	}
 	require.Greater(t, len(numbers), 5)
 	return numbers
+}
+
+// With MatchUpstream, a package does what the file says about kube-controller-manager. That it says the truth is shown by
+// internal/test/parity, with the real controllers.
+func TestMatchUpstream(t *testing.T) {
+	for _, name := range filesOf(t, conformance.Files) {
+		s := read(t, name)
+		// ttl has no such option. Evictions, drains and what a controller remembers of its writes are no questions to a file.
+		if s.Package == scenario.TTL || len(s.Evict)+len(s.Drain)+len(s.Preempt) > 0 || s.HasAssumed() {
+			continue
+		}
+		for _, release := range []purekube.Upstream{purekube.V1_36, purekube.V1_37} {
+			if s.Options.PodGroups && release == purekube.V1_36 {
+				continue
+			}
+			t.Run(name+" "+string(release), func(t *testing.T) {
+				// MatchUpstream neither panics nor writes to a cache.
+				want := slices.DeleteFunc(s.UpstreamWant(release), func(l scenario.Line) bool { return l.Verb() == "cache" })
+				if len(want) == 1 && want[0].Verb() == "panic" {
+					want = s.Want
+				}
+				lines, err := s.Ask(release)
+				require.NoError(t, err)
+				require.Empty(t, scenario.Diff(s.Compared(want), s.Compared(lines)), s.Title)
+			})
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -267,12 +268,20 @@ func (r *run) do(request purekube.Request) (runtime.Object, error) {
 	}
 	r.lines = append(r.lines, line)
 	if code, rejected := r.scenario.Reject[line.Head]; rejected {
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: int32(code), Reason: metav1.StatusReasonUnknown, //nolint:gosec // an HTTP status
-			Message: "rejected by the scenario",
-		}}
+		return nil, Rejection(code)
 	}
 	return answer, err
+}
+
+// Rejection is the error of a request that the API server rejects with this status.
+func Rejection(code int) error {
+	reason := metav1.StatusReasonUnknown
+	if code == http.StatusNotFound {
+		reason = metav1.StatusReasonNotFound
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "rejected by the scenario", //nolint:gosec // an HTTP status
+	}}
 }
 
 // evictions answers the questions about pods that go.

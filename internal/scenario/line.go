@@ -29,8 +29,8 @@ func (l Line) String() string {
 // Verb is the first word of the head.
 func (l Line) Verb() string { verb, _, _ := strings.Cut(l.Head, " "); return verb }
 
-// object is what lines about one object have in common: the head without verb and subresource.
-func (l Line) object() string {
+// Object is what lines about one object have in common: the head without verb and subresource.
+func (l Line) Object() string {
 	words := strings.Split(l.Head, " ")
 	if words[0] == "event" || len(words) < 3 {
 		return l.Head
@@ -146,7 +146,7 @@ func Diff(want, got []Line) string {
 func byObject(lines []Line) map[string][]Line {
 	of := map[string][]Line{}
 	for _, l := range lines {
-		of[l.object()] = append(of[l.object()], l)
+		of[l.Object()] = append(of[l.Object()], l)
 	}
 	return of
 }

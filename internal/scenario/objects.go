@@ -332,7 +332,7 @@ func (s *Scenario) Answer(set *Set, n purekube.Need) (purekube.Answer, error) {
 // cached is the object of the set that has the name, after the changes.
 func (s *Scenario) cached(set *Set, n purekube.Need) purekube.Answer {
 	key := purekube.Key{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
-	if n.Subresource != "" || slices.Contains(s.Delete, key) {
+	if slices.Contains(s.Delete, key) {
 		return purekube.Answer{}
 	}
 	for _, of := range []*Set{set.Changed, set} {
@@ -345,12 +345,28 @@ func (s *Scenario) cached(set *Set, n purekube.Need) purekube.Answer {
 			}
 		}
 		for _, o := range of.Objects() {
-			if manifests.KeyOf(o) == key {
-				return purekube.Answer{Object: o}
+			if manifests.KeyOf(o) != key {
+				continue
 			}
+			if n.Subresource == "scale" {
+				return scaleOf(o)
+			}
+			return purekube.Answer{Object: o}
 		}
 	}
 	return purekube.Answer{}
+}
+
+// scaleOf is the scale of a workload, or that it has none.
+func scaleOf(o manifests.Object) purekube.Answer {
+	replicas, has := child(fields(o), "spec")["replicas"].(float64)
+	if !has {
+		return purekube.Answer{}
+	}
+	return purekube.Answer{Object: &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
+	}}
 }
 
 // fields are the fields of an object in JSON.

@@ -202,3 +202,22 @@ func (s *Scenario) UpstreamWant(release purekube.Upstream) []Line {
 	}
 	return s.Want
 }
+
+// HasAssumed reports whether the scenario is about what a controller remembers of its own writes.
+func (s *Scenario) HasAssumed() bool { return len(s.file.Assumed) > 0 }
+
+// Compared are the lines that can be compared with those of kube-controller-manager: it announces no time, an error names no
+// field, and the disruption controller puts errors into the status.
+func (s *Scenario) Compared(lines []Line) (compared []Line) {
+	for _, l := range lines {
+		switch verb := l.Verb(); {
+		case verb == "recheck":
+		case s.Package == Disruption && (verb == "error" || verb == "get"):
+		case verb == "error":
+			compared = append(compared, Line{Head: l.Head})
+		default:
+			compared = append(compared, l)
+		}
+	}
+	return compared
+}
