@@ -178,7 +178,7 @@ func mismatch(path string, want, got any) string {
 		return ""
 	case []any:
 		g, ok := got.([]any)
-		if !ok && got != nil || len(g) != len(w) {
+		if !ok || len(g) != len(w) {
 			return is(path, want, got)
 		}
 		name := path[strings.LastIndex(path, ".")+1:]

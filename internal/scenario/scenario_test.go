@@ -82,6 +82,8 @@ func TestDiff(t *testing.T) {
 			`update pods/status default/a: status.conditions: is [{status: "True", type: A}, {status: "False", type: B}], want [{status: "True", type: A}]`},
 		"another order of a list": {strings.Replace(got, "[a, b]", "[b, a]", 1),
 			`update pods default/a: metadata.finalizers[0]: is a, want b`},
+		"an empty list is not an absent one": {strings.Replace(got, "generation: 1", "finalizers: []", 1),
+			"update pods/status default/a: metadata.finalizers: is missing, want []"},
 		"fields of a text": {strings.Replace(got, "phase: Running", "phase: {a: 1}", 1),
 			"update pods/status default/a: status.phase: is Running, want {a: 1}"},
 	} {
