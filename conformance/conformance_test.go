@@ -111,6 +111,18 @@ func rulesOf(t *testing.T) map[string][]string {
 	return numbers
 }
 
+// notComparable are scenarios in which MatchUpstream does something else than the controller, and why.
+var notComparable = map[string]string{
+	"resourceclaim/D-27-pod-groups-are-off.yaml v1.37":      "without PodGroupOf no package reads spec.schedulingGroup, which this controller does",
+	"resourceclaim/D-34-group-has-another-claim.yaml v1.37": "With and Without name the pods, whose plans differ; this controller does not look at them",
+}
+
+// requests are the lines that MatchUpstream matches: an error of kube-controller-manager is its way to try again, and it writes
+// to its cache.
+func requests(s *scenario.Scenario, lines []scenario.Line) []scenario.Line {
+	return slices.DeleteFunc(s.Compared(lines), func(l scenario.Line) bool { return l.Verb() == "cache" || l.Verb() == "error" })
+}
+
 // With MatchUpstream, a package does what the file says about kube-controller-manager. That it says the truth is shown by
 // internal/test/parity, with the real controllers.
 func TestMatchUpstream(t *testing.T) {
@@ -124,15 +136,21 @@ func TestMatchUpstream(t *testing.T) {
 			if s.Options.PodGroups && release == purekube.V1_36 {
 				continue
 			}
+			if why, other := notComparable[name+" "+string(release)]; other {
+				t.Log(name, release, why)
+				continue
+			}
 			t.Run(name+" "+string(release), func(t *testing.T) {
-				// MatchUpstream neither panics nor writes to a cache.
-				want := slices.DeleteFunc(s.UpstreamWant(release), func(l scenario.Line) bool { return l.Verb() == "cache" })
-				if len(want) == 1 && want[0].Verb() == "panic" {
+				want := s.UpstreamWant(release)
+				if len(want) == 1 && want[0].Verb() == "panic" { // MatchUpstream does not
 					want = s.Want
+				}
+				if len(s.Plan) > 0 {
+					s.Plan = []string{scenario.All} // as a controller does
 				}
 				lines, err := s.Ask(release)
 				require.NoError(t, err)
-				require.Empty(t, scenario.Diff(s.Compared(want), s.Compared(lines)), s.Title)
+				require.Empty(t, scenario.Diff(requests(s, want), requests(s, lines)), s.Title)
 			})
 		}
 	}

@@ -216,9 +216,8 @@ func send[A purekube.Action](r *run, outcomes []purekube.Outcome[A]) {
 		for _, e := range o.Result.Events {
 			r.lines = append(r.lines, Event(e))
 		}
-		// The errors of the calls are those that the scenario asks for.
-		_, _ = purekube.CarryOut(o.Result.Actions, r.do, func(e purekube.Event) { r.lines = append(r.lines, Event(e)) })
-		if o.Err != nil {
+		_, failed := purekube.CarryOut(o.Result.Actions, r.do, func(e purekube.Event) { r.lines = append(r.lines, Event(e)) })
+		if o.Err != nil || failed != nil {
 			r.lines = append(r.lines, Line{Head: "error " + o.Key.String(), Fields: problems(o.Err)})
 		}
 		if at := o.Result.RecheckAt; !at.IsZero() {

@@ -14,7 +14,7 @@ import (
 // poddisruptionbudgets/status default/web".
 type Line struct {
 	Head string
-	// Fields are the fields of a line that was seen, and those that matter of a line that is wanted.
+	// Fields are all fields of a line that was seen. Of a line that is wanted they are the fields that matter.
 	Fields map[string]any
 }
 
@@ -160,6 +160,22 @@ func union(a, b map[string][]Line) map[string][]Line {
 // mergedBy are the lists that the API server keeps as maps, by their key: the order of their elements means nothing.
 var mergedBy = map[string]string{
 	"conditions": "type", "reservedFor": "uid", "resourceClaimStatuses": "name", "ownerReferences": "uid",
+}
+
+// Sorted are the fields with the lists whose order means nothing in one order.
+func Sorted(fields map[string]any) map[string]any {
+	sorted := maps.Clone(fields)
+	for name, value := range sorted {
+		switch v := value.(type) {
+		case map[string]any:
+			sorted[name] = Sorted(v)
+		case []any:
+			if _, anyOrder := mergedBy[name]; anyOrder {
+				sorted[name] = slices.SortedFunc(slices.Values(v), func(a, b any) int { return strings.Compare(Flow(a), Flow(b)) })
+			}
+		}
+	}
+	return sorted
 }
 
 // mismatch says where the value does not have what is wanted; empty: it does.

@@ -32,7 +32,7 @@ type Set struct {
 	PodGroups []resourceclaim.PodGroup
 	// Assumed are the claims that only the memory of own writes has.
 	Assumed []*resourcev1.ResourceClaim
-	// Changed are the objects that come or change, and Gone those that go.
+	// Changed are the objects that come or change. Gone are the objects that go.
 	Changed, Gone *Set
 	// groups are the names of the pods' PodGroups.
 	groups map[types.NamespacedName]string
@@ -70,7 +70,7 @@ func (s *Scenario) Set() (*Set, error) {
 	return set, nil
 }
 
-// goes puts the object into those that go. It is false if there is none.
+// goes puts the object into Gone. It is false if there is none.
 func (s *Set) goes(key purekube.Key) bool {
 	for _, o := range s.Objects() {
 		if manifests.KeyOf(o) == key {

@@ -61,14 +61,14 @@ type Options struct {
 	MatchUpstream string `json:"matchUpstream"`
 	// Step is the step of the TTL at which the cluster was before.
 	Step int `json:"step"`
-	// MaxUnavailableRounding, DeletionTimeout and GracePeriod are those of the packages.
+	// MaxUnavailableRounding is the option of package disruption.
 	MaxUnavailableRounding string `json:"maxUnavailableRounding"`
 	// DenyAdminAccess and DenyPrioritizedList are features of DRA that are off.
 	DenyAdminAccess     bool `json:"denyAdminAccess"`
 	DenyPrioritizedList bool `json:"denyPrioritizedList"`
 	// PodGroups is whether pods can be in PodGroups.
 	PodGroups bool `json:"podGroups"`
-	// Budgets, IgnoreDaemonSets, DeleteEmptyDirData and Force are those of a drain.
+	// Budgets, IgnoreDaemonSets, DeleteEmptyDirData and Force are the options of a drain.
 	Budgets            string `json:"budgets"`
 	IgnoreDaemonSets   bool   `json:"ignoreDaemonSets"`
 	DeleteEmptyDirData bool   `json:"deleteEmptyDirData"`
@@ -206,7 +206,7 @@ func (s *Scenario) UpstreamWant(release purekube.Upstream) []Line {
 // HasAssumed reports whether the scenario is about what a controller remembers of its own writes.
 func (s *Scenario) HasAssumed() bool { return len(s.file.Assumed) > 0 }
 
-// Compared are the lines that can be compared with those of kube-controller-manager: it announces no time, an error names no
+// Compared are the lines that can be compared with kube-controller-manager's: it announces no time, an error names no
 // field, and the disruption controller puts errors into the status.
 func (s *Scenario) Compared(lines []Line) (compared []Line) {
 	for _, l := range lines {

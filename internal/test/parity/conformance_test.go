@@ -286,8 +286,8 @@ func fieldsOf(o any) (of map[string]any) {
 	return of
 }
 
-// shown are the lines with the fields that matter: those that the file wants of such a line, or, of a line that it does not
-// want, those that a write changes.
+// shown are the lines with the fields that matter: the fields that the file wants of such a line, or, of a line that it does
+// not want, the fields that a write changes.
 func (u *upstreamScenario) shown(seen []scenario.Line) (lines []scenario.Line) {
 	for _, l := range seen {
 		wanted := map[string]any{}
@@ -299,6 +299,7 @@ func (u *upstreamScenario) shown(seen []scenario.Line) (lines []scenario.Line) {
 			}
 		}
 		switch {
+		case l.Verb() == "error":
 		case found:
 			l.Fields = chosen(wanted, l.Fields)
 		case l.Verb() == "update":
@@ -310,7 +311,7 @@ func (u *upstreamScenario) shown(seen []scenario.Line) (lines []scenario.Line) {
 		case l.Verb() != "cache":
 			l.Fields = nil
 		}
-		lines = append(lines, l)
+		lines = append(lines, scenario.Line{Head: l.Head, Fields: scenario.Sorted(l.Fields)})
 	}
 	slices.SortStableFunc(lines, func(a, b scenario.Line) int { return strings.Compare(a.Object(), b.Object()) })
 	return lines
@@ -361,7 +362,7 @@ func chosenOf(want any, list []any) []any {
 	return chosenList
 }
 
-// changedFields are the fields of after that are not those of before; nil: gone.
+// changedFields are the fields of after that differ from before; nil: gone.
 func changedFields(before, after map[string]any) map[string]any {
 	of := map[string]any{}
 	for field := range mapsUnion(before, after) {
