@@ -47,11 +47,11 @@ func (s *Scenario) Ask(release purekube.Upstream) ([]Line, error) {
 	r := &run{scenario: s, set: set, release: release, asked: map[string]bool{}, written: map[string]runtime.Object{}, generated: map[string]int{}}
 	lines, err := r.ask()
 	if err == nil && !reflect.DeepEqual(before.Set, set.Set) {
-		err = errors.New("the objects have been written to")
+		err = errors.New("the package has written to its objects")
 	}
 	for _, head := range slices.Sorted(maps.Keys(s.file.Answers)) {
 		if err == nil && release == "" && !r.asked[head] {
-			err = fmt.Errorf("answers: %s: is not asked for", head)
+			err = fmt.Errorf("answers: %s: nothing looks this up", head)
 		}
 	}
 	return lines, err

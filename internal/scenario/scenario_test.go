@@ -112,7 +112,7 @@ func TestUnusedAnswer(t *testing.T) {
 	s, err := scenario.Parse("x.yaml", []byte(whole+"answers: {get deployments/scale default/web: {spec: {replicas: 1}}}\n"))
 	require.NoError(t, err)
 	_, err = s.Ask("")
-	require.ErrorContains(t, err, "answers: get deployments/scale default/web: is not asked for")
+	require.ErrorContains(t, err, "answers: get deployments/scale default/web: nothing looks this up")
 }
 
 // The lines of an answer can be written into a file as they are printed.
