@@ -64,7 +64,7 @@ func (s *Scenario) Set() (*Set, error) {
 	set.Gone = &Set{Set: &manifests.Set{}}
 	for _, key := range s.Delete {
 		if !set.goes(key) {
-			return nil, fmt.Errorf("delete: %s is none of the objects", key)
+			return nil, fmt.Errorf("delete: %s is not one of the objects", key)
 		}
 	}
 	return set, nil

@@ -38,7 +38,7 @@ func TestParseIsStrict(t *testing.T) {
 		"a kind that nobody reads":   {"kind: Pod,", "kind: Secret, apiVersion: v1,", "x.yaml: objects: Secret is of no kind that a package reads"},
 		"repeat is no number":        {"repeat: 2", "repeat: all", "x.yaml: objects[1]: repeat: is all"},
 		"all have one name":          {"name: web-$i", "name: web", "Pod default/web"},
-		"an object that is not gone": {"plan: all", "delete: Pod/default/x", "x.yaml: delete: Pod/default/x is none of the objects"},
+		"an object that is not gone": {"plan: all", "delete: Pod/default/x", "x.yaml: delete: Pod/default/x is not one of the objects"},
 		"a time that is none":        {"plan: all", "now: yesterday\nplan: all", "x.yaml: now:"},
 		"an unknown release":         {"plan: all", "kube-controller-manager: {v1.20: []}\nplan: all", "x.yaml: kube-controller-manager.v1.20"},
 	} {
