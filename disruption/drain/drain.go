@@ -49,6 +49,13 @@ type Options struct {
 	// Budgets says which status of the budgets decides. The zero value is Recomputed; the zero value
 	// of [disruption.Status] is AsWritten.
 	Budgets Budgets
+	// Nodes are the nodes of the cluster, those that are drained included. A recreated pod is ready only where one of them
+	// takes it: see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
+	Nodes []*corev1.Node
+	// Fits replaces what a pod asks of a node other than room: taints, spec.nodeSelector and node affinity. It is asked
+	// about a recreated pod and a node of Nodes that is ready, schedulable and not drained. It must write to neither, and has to
+	// answer the same every time. Nil: as kube-scheduler's filters do.
+	Fits func(pod *corev1.Pod, node *corev1.Node) bool
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
 	// flag. It must not write to the pod, and has to answer the same every time. Nil: none.
@@ -62,6 +69,9 @@ func (o Options) err() error {
 	}
 	return fmt.Errorf("options: budgets: %q: %w", string(o.Budgets), ErrUnknownBudgets)
 }
+
+// checksNodes reports whether recreated pods have to find a node. With AsWritten no pod is recreated.
+func (o Options) checksNodes() bool { return o.Nodes != nil && o.Budgets == Recomputed }
 
 // status is the option in the terms of disruption.
 func (o Options) status() disruption.Status {
@@ -106,6 +116,8 @@ const (
 	Now Outcome = "Now"
 	// InRounds: all pods go, but some of them have to wait for others to be recreated.
 	InRounds Outcome = "InRounds"
+	// LeavesPending: all pods go, but some of the recreated ones find no node.
+	LeavesPending Outcome = "LeavesPending"
 	// Never: some pods stay. The last round brought nothing, and no later one could
 	// while the rest of the cluster stays as it is.
 	Never Outcome = "Never"
@@ -131,6 +143,10 @@ type Drain struct {
 	// need a flag; otherwise they are the pods whose eviction is refused. While there are Needs, they are the pods that
 	// stay as far as is known: the answers may add others.
 	Refused []RefusedPod `json:"refused,omitempty"`
+	// NodesChecked reports whether the recreated pods were placed on Options.Nodes. Otherwise they are assumed to find a node.
+	NodesChecked bool `json:"nodesChecked,omitempty"`
+	// Pending are the pods of the node whose replacement finds no node, sorted by namespace and name.
+	Pending []PendingPod `json:"pending,omitempty"`
 	// Needs are lookups to make before the outcome is known. While there are any, Rounds is empty: put the answers
 	// into the snapshot and ask again. Use an answer only for the plan that asked for it, then discard it: nothing
 	// notifies you when it becomes stale.
@@ -215,6 +231,13 @@ type RefusedPod struct {
 //   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
 //     for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
 //
+// With Options.Nodes, a recreated pod runs on the first node by name that takes it, as kube-scheduler's filters
+// NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not
+// drained. If there is none, the pod stays Pending: budgets that expect it do not count it as healthy, Drain.Pending says
+// why, and a StatefulSet with OrderedReady recreates none after it. The check is no scheduler: it does not know topology
+// spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower priority, and a pod that is
+// Pending stays so, in whatever round room becomes free.
+//
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
 // controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
 // taken to run, and finalizers of evicted pods to be removed.
@@ -223,21 +246,24 @@ type RefusedPod struct {
 // or if its pod has to be recreated before another pod may go. The drain continues for the pods of budgets that do not
 // depend on it, so that Refused names what else is in the way.
 //
-// The Index returned is the cluster after the drain, with the budgets' statuses written. The node of a recreated pod is
-// not known: its spec.nodeName is empty. Its name is not known either, unless it is a StatefulSet's pod: it keeps the
-// name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain several nodes one
+// The Index returned is the cluster after the drain, with the budgets' statuses written. The spec.nodeName
+// of a recreated pod is the node that takes it, and empty without Options.Nodes. A node that has been drained is as
+// Options.Nodes has it in the next call. The name of a recreated pod is not known, unless it is a StatefulSet's pod: it
+// keeps the name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain several nodes one
 // after the other, drain each on the Index that the drain of the previous node returned; to ask about each node alone,
 // ask x.
 //
 // The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
-// Only where the index was made with options that are wrong there is no drain.
+// Only where the index was made with options that are wrong there is no drain. Nodes that are nil, have no name or the
+// name of another are errors, too, and take no pod.
 //
 // A node that no pod names has nothing to drain. There are two differences to kubectl: Node assumes that the DaemonSet
 // that a pod names exists, and it does not support the drain of pods in a namespace that is being deleted.
 //
 // A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
 // controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted
-// once. If a pod waits for a second round, the pods of its budget that are being deleted go, too, and cost the same.
+// once. With Options.Nodes it also costs the nodes, and the pods of the nodes that it looks at: pods of one shape
+// (requests, ports, tolerations and affinity) look at each node once. If a pod waits for a second round, the pods of its budget that are being deleted go, too, and cost the same.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {
 	drains, after, err := Nodes(x, []string{node}, o)
 	return drains[0], after, err

@@ -38,3 +38,12 @@ func (p RefusedPod) MarshalJSON() ([]byte, error) {
 		fields
 	}{snapshot.Name(p.Pod), fields(p)})
 }
+
+// MarshalJSON writes the fields with their keys, and the name of the pod with the keys namespace and name.
+func (p PendingPod) MarshalJSON() ([]byte, error) {
+	type fields PendingPod
+	return json.Marshal(struct {
+		Pod snapshot.Name `json:"pod"`
+		fields
+	}{snapshot.Name(p.Pod), fields(p)})
+}

@@ -19,9 +19,11 @@ func TestJSON(t *testing.T) {
 	eviction := disruption.Eviction{Verdict: disruption.RefusedNow, Budget: web, Blocking: []types.NamespacedName{web, db}, Reason: "full", Shortfall: 1}
 	d := drain.Drain{
 		Node: "n", Outcome: drain.Never, Rounds: [][]types.NamespacedName{{web, db}, {}},
-		Skipped: []drain.SkippedPod{{Pod: web, Code: drain.ReasonMirrorPod, Message: "a"}},
-		Refused: []drain.RefusedPod{{Pod: db, Code: drain.ReasonEvictionRefused, Message: "b", Eviction: eviction}, {Pod: db, Code: drain.ReasonStuckPod, Message: "c"}},
-		Needs:   []purekube.Need{{APIVersion: "v1", Kind: "X", Name: "x"}},
+		Skipped:      []drain.SkippedPod{{Pod: web, Code: drain.ReasonMirrorPod, Message: "a"}},
+		Refused:      []drain.RefusedPod{{Pod: db, Code: drain.ReasonEvictionRefused, Message: "b", Eviction: eviction}, {Pod: db, Code: drain.ReasonStuckPod, Message: "c"}},
+		NodesChecked: true,
+		Pending:      []drain.PendingPod{{Pod: web, Message: "0/0 nodes are available."}},
+		Needs:        []purekube.Need{{APIVersion: "v1", Kind: "X", Name: "x"}},
 	}
 	const webJSON, dbJSON = `{"namespace":"shop","name":"web"}`, `{"namespace":"shop","name":"db"}`
 	for _, tc := range []struct {
@@ -34,6 +36,7 @@ func TestJSON(t *testing.T) {
 			"refused":[{"pod":` + dbJSON + `,"code":"EvictionRefused","message":"b","eviction":
 				{"verdict":"RefusedNow","budget":` + webJSON + `,"blocking":[` + webJSON + "," + dbJSON + `],"reason":"full","shortfall":1}},
 				{"pod":` + dbJSON + `,"code":"StuckPod","message":"c"}],
+			"nodesChecked":true,"pending":[{"pod":` + webJSON + `,"message":"0/0 nodes are available."}],
 			"needs":[{"apiVersion":"v1","kind":"X","name":"x"}]}`},
 		{"Drain of nothing", &drain.Drain{Node: "n"}, &drain.Drain{}, `{"node":"n","outcome":""}`},
 		{"Eviction without a budget", &disruption.Eviction{Verdict: disruption.AllowedNoBudget}, &disruption.Eviction{}, `{"verdict":"AllowedNoBudget"}`},

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,7 @@ func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption
 		}
 		return drains, x, err
 	}
+	_, problems := checkedNodes(o.Nodes)
 	left := make([][]*corev1.Pod, len(names))
 	for i, name := range names {
 		drains[i], left[i] = sorted(x, name, o)
@@ -45,12 +47,13 @@ func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption
 			left[i] = nil
 		}
 	}
-	w := newDrainer(x, left, o)
+	w := newDrainer(x, names, left, o)
 	stuck := w.play()
+	err := errors.Join(x.Err(), problems)
 	if !w.settleOutcomes(drains, stuck) {
-		return drains, x, x.Err()
+		return drains, x, err
 	}
-	return drains, w.x, x.Err()
+	return drains, w.x, err
 }
 
 // play goes from round to round until no pod waits. It reports whether a round brought nothing, and no later one would.
@@ -87,7 +90,8 @@ func (w *drainer) settleOutcomes(drains []Drain, stuck bool) (known bool) {
 		if d.Outcome == NotStarted {
 			continue
 		}
-		d.Rounds = n.rounds
+		d.Rounds, d.Pending, d.NodesChecked = n.rounds, n.pending, w.o.checksNodes()
+		slices.SortFunc(d.Pending, func(a, b PendingPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
 		gaveUp := len(d.Refused)+len(n.refused) > 0
 		d.Refused = append(d.Refused, slices.Concat(n.refused, n.stay)...)
 		slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
@@ -98,6 +102,8 @@ func (w *drainer) settleOutcomes(drains []Drain, stuck bool) (known bool) {
 			d.Outcome = Never
 		case n.waiting > 0:
 			d.Outcome = RoundsExhausted
+		case len(d.Pending) > 0:
+			d.Outcome = LeavesPending
 		case len(d.Rounds) <= 1:
 			d.Outcome = Now
 		default:

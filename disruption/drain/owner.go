@@ -44,6 +44,8 @@ type ownerState struct {
 	numbered    bool
 	name        string
 	first, last int64
+	// parallel: a pod that is not ready keeps no other from being recreated.
+	parallel bool
 	// all: the number of pods, whatever state they are in, is at most the replicas. Otherwise missing is how many more
 	// pods than it has the controller wants.
 	all     bool
@@ -64,7 +66,7 @@ func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
 		o.numbered = true
 		o.first = int64(wants.FirstOrdinal)
 		o.last = o.first + int64(wants.Replicas) - 1
-		if !wants.Parallel {
+		if o.parallel = wants.Parallel; !o.parallel {
 			pods, _ := x.PodsOfController(by.namespace, &by.ref)
 			o.last = min(o.last, o.barrier(pods, going))
 		}
@@ -161,6 +163,19 @@ func (o *ownerState) barrier(pods, going []*corev1.Pod) int64 {
 		next++
 	}
 	return next
+}
+
+// waitsFor notes that a recreated pod does not become ready: a StatefulSet that creates its pods in order goes no further.
+func (o *ownerState) waitsFor(pod *corev1.Pod) {
+	if n, found := o.ordinal(pod); o.numbered && !o.parallel && found {
+		o.last = min(o.last, n)
+	}
+}
+
+// stopsBefore reports whether the StatefulSet does not get to the pod.
+func (o *ownerState) stopsBefore(pod *corev1.Pod) bool {
+	n, found := o.ordinal(pod)
+	return o.numbered && found && n > o.last
 }
 
 // ordinal is the ordinal in the name that the StatefulSet gives its pods.

@@ -42,6 +42,8 @@ type candidate struct {
 	never bool
 	// alone: it drained alone when that was played.
 	alone bool
+	// sharesRoom: its pods need room on other nodes, and a drain of it takes its own away.
+	sharesRoom bool
 	// budgets select its pods, with several rounds only the budgets that may be in the way. controllers make its pods,
 	// and have a surplus.
 	budgets, controllers []any
@@ -99,7 +101,7 @@ func (p *planner) leaveOutWhatIsFree() {
 }
 
 func (p *planner) candidate(name string) *candidate {
-	c := &candidate{name: name, asks: map[queue]int{}, refused: map[any]int{}}
+	c := &candidate{name: name, sharesRoom: p.o.checksNodes(), asks: map[queue]int{}, refused: map[any]int{}}
 	d, pods := sorted(p.x, name, p.o.Options)
 	c.never = d.Outcome == NotStarted || len(d.Refused) > 0
 	c.pods = len(pods)
@@ -141,8 +143,17 @@ func (p *planner) hasSurplus(by owner) bool {
 	return surplus
 }
 
+// room is what all nodes share when recreated pods have to find one.
+type room struct{}
+
 // shares is what its pods may have in common with pods of other nodes.
-func (c *candidate) shares() []any { return slices.Concat(c.budgets, c.controllers) }
+func (c *candidate) shares() []any {
+	shared := slices.Concat(c.budgets, c.controllers)
+	if c.sharesRoom {
+		shared = append(shared, room{})
+	}
+	return shared
+}
 
 // left are the nodes in no wave, sorted by name.
 func (p *planner) left() []*candidate {
@@ -166,9 +177,19 @@ func (p *planner) next(g *group) (Wave, bool) {
 	nodes := form(row)
 	w := p.played(nodes)
 	for !w.drained() {
+		n, failed := p.longest(nil, nodes)
+		if failed.leavesPending() {
+			if n > 0 { // these drain together
+				nodes = nodes[:n]
+			} else {
+				p.noteRefusal(nodes[0], failed)
+				nodes = form(row)
+			}
+			w = p.played(nodes)
+			continue
+		}
 		// Nodes were played one after the other, or only some of them together, and their order makes a difference. It does
 		// for pods that go without asking and that their budget counts as healthy: only kubelets write such a status.
-		n, _ := p.longest(nil, nodes)
 		row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == nodes[n] })
 		p.forget()
 		nodes = form(row)
@@ -196,11 +217,26 @@ func (p *planner) next(g *group) (Wave, bool) {
 	for controller := range w.owners {
 		p.changed[controller]++
 	}
+	p.changed[room{}]++
 	if !w.x.Now().Equal(p.x.Now()) {
 		p.forget() // any budget may have let go of an entry of its status
 	}
 	p.x = w.x
+	if w.placement != nil {
+		p.moveTo(w.placement.taken())
+	}
 	return formed, true
+}
+
+// moveTo looks again at the nodes that have more pods than before.
+func (p *planner) moveTo(nodes map[string]bool) {
+	for _, g := range p.groups {
+		for i, c := range g.left {
+			if nodes[c.name] {
+				g.left[i] = p.candidate(c.name)
+			}
+		}
+	}
 }
 
 // forget lets every node be asked again.
@@ -221,14 +257,16 @@ func (p *planner) played(nodes []*candidate) *drainer {
 // drainer begins the drain of these nodes.
 func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 	pods := make([][]*corev1.Pod, len(nodes))
+	names := make([]string, len(nodes))
 	never := false
 	for i, c := range nodes {
+		names[i] = c.name
 		d, of := sorted(x, c.name, p.o.Options)
 		pods[i], never = of, never || d.Outcome == NotStarted || len(d.Refused) > 0
 	}
 	o := p.o.Options
 	o.MaxRounds = p.rounds
-	w := newDrainer(x, pods, o)
+	w := newDrainer(x, names, pods, o)
 	w.never = never
 	return w
 }
@@ -281,6 +319,9 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	clear(c.refused)
 	for _, o := range c.controllers {
 		c.refused[o] = p.changed[o]
+	}
+	if w.leavesPending() {
+		c.refused[room{}] = p.changed[room{}]
 	}
 	for name := range w.inTheWay() {
 		c.refused[name] = p.changed[name]
@@ -396,7 +437,12 @@ func (m members) beside(nodes []*candidate) []*candidate {
 
 // drained reports whether all pods went.
 func (w *drainer) drained() bool {
-	return !w.never && w.waiting == 0 && !slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.refused)+len(n.unknown) > 0 })
+	return !w.never && w.waiting == 0 && !slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.refused)+len(n.unknown)+len(n.pending) > 0 })
+}
+
+// leavesPending reports whether a recreated pod found no node.
+func (w *drainer) leavesPending() bool {
+	return slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.pending) > 0 })
 }
 
 // inTheWay are the budgets that keep pods, or may.

@@ -33,7 +33,7 @@ func Pods(x *disruption.Index, pods []types.NamespacedName, o Options) ([]disrup
 	if err := optionsErr(x, o); err != nil {
 		return evictions, x, err
 	}
-	w := newDrainer(x, nil, o)
+	w := newDrainer(x, nil, nil, o)
 	gone := map[types.NamespacedName]bool{}
 	var touched []types.NamespacedName
 	var problems snapshot.Problems

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -101,9 +102,15 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 		}
 	}
 	at := stamp(w.x.Now())
-	for _, pod := range gone {
-		if returning[pod] {
-			back = append(back, returned(pod, at))
+	if w.o.checksNodes() {
+		if w.placement == nil {
+			w.placement = newPlacement(w.o, w.byName)
+		}
+		w.placement.roundEnds(gone)
+	}
+	for _, pod := range byOrdinal(gone) {
+		if returning[pod] && !w.owners[*ownerOf(pod)].stopsBefore(pod) {
+			back = append(back, w.placed(returned(pod, at), pod))
 			continue
 		}
 		by := ownerOf(pod)
@@ -112,7 +119,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 			// of both.
 			again := returned(pod, at)
 			again.Status.Conditions[0].Status = corev1.ConditionFalse
-			back = append(back, again)
+			back = append(back, w.placed(again, pod))
 			continue
 		}
 		away = append(away, pod)
@@ -125,6 +132,30 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 		}
 	}
 	return back, away
+}
+
+// byOrdinal are the pods with those of a StatefulSet in the order of their ordinals: a name with more digits comes later.
+func byOrdinal(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)))
+	})
+}
+
+// placed is the recreated pod on the node that takes it, or Pending.
+func (w *drainer) placed(pod, gone *corev1.Pod) *corev1.Pod {
+	if w.placement == nil {
+		return pod
+	}
+	node, why := w.placement.place(w.x, pod)
+	if pod.Spec.NodeName = node; node != "" {
+		return pod
+	}
+	pod.Status.Phase, pod.Status.Conditions[0].Status = corev1.PodPending, corev1.ConditionFalse
+	if n := w.byName[gone.Spec.NodeName]; n != nil {
+		n.pending = append(n.pending, PendingPod{snapshot.KeyOf(gone), why})
+	}
+	w.owners[*ownerOf(gone)].waitsFor(gone)
+	return pod
 }
 
 // returned is the pod that takes the place of one that is gone. What kept that one from being ready keeps this one.

@@ -26,6 +26,9 @@ type drainer struct {
 	began time.Time
 	begun bool // the first round is over
 	nodes []*nodeDrain
+	// byName are the nodes of the drain, and placement finds others for the recreated pods. Nil: they find one.
+	byName    map[string]*nodeDrain
+	placement *placement
 	// never: a node has a pod that a drain does not evict, and does not pass over.
 	never bool
 	// turns are the pods to be evicted, in the order of a round.
@@ -61,6 +64,8 @@ type nodeDrain struct {
 	// refused are the pods that kubectl drain gives up, since the answer is not 429. stay are the pods that wait when
 	// all is over.
 	refused, stay []RefusedPod
+	// pending are its pods whose replacement finds no node.
+	pending []PendingPod
 	// unknown are the budgets that keep pods of the node and take a lookup.
 	unknown map[types.NamespacedName]bool
 }
@@ -72,7 +77,7 @@ type turn struct {
 }
 
 // newDrainer begins the drain of nodes that have these pods to evict.
-func newDrainer(x *disruption.Index, pods [][]*corev1.Pod, o Options) *drainer {
+func newDrainer(x *disruption.Index, names []string, pods [][]*corev1.Pod, o Options) *drainer {
 	w := &drainer{
 		x: x, o: o, began: x.Now(),
 		covering: map[types.NamespacedName][]types.NamespacedName{},
@@ -81,9 +86,12 @@ func newDrainer(x *disruption.Index, pods [][]*corev1.Pod, o Options) *drainer {
 		awake:    map[types.NamespacedName]bool{},
 		stale:    map[types.NamespacedName]bool{},
 		touched:  map[types.NamespacedName]bool{},
+		byName:   map[string]*nodeDrain{},
 	}
-	for _, on := range pods {
-		w.nodes = append(w.nodes, &nodeDrain{waiting: len(on)})
+	for i, on := range pods {
+		n := &nodeDrain{waiting: len(on)}
+		w.nodes = append(w.nodes, n)
+		w.byName[names[i]] = n
 		w.waiting += len(on)
 		for _, pod := range on {
 			w.covering[snapshot.KeyOf(pod)] = budgetsOf(x, pod)

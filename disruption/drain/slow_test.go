@@ -39,7 +39,7 @@ func slowNodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disrup
 			left[i] = nil
 		}
 	}
-	w := &slowDrainer{drainer: newDrainer(x, left, o), answers: map[int]RefusedPod{}}
+	w := &slowDrainer{drainer: newDrainer(x, nodes, left, o), answers: map[int]RefusedPod{}}
 	for i := range w.turns {
 		w.queue = append(w.queue, i)
 	}

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/purekube/purekube/disruption"
@@ -70,9 +71,13 @@ type Wave struct {
 //
 // The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
 //
-// Where recreated pods run is not known. The plan assumes that they run on nodes that were drained already or are not
-// to be drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before
-// each wave if that matters. With AsWritten no pod is recreated, no status is computed again between the waves, and each
+// With Options.Nodes, the pods of a wave find nodes outside the wave, as in [Node]: a node of an earlier wave is back in
+// service, and its room is free again. A node whose pods find none is in no wave. A pod that runs on a node of a later wave
+// goes once more, with that wave. A wave of one round may then be smaller than it could be, too.
+//
+// Without Options.Nodes, the plan assumes that recreated pods run on nodes that were drained already or are not to be
+// drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before each wave
+// if that matters. With AsWritten no pod is recreated, no status is computed again between the waves, and each
 // wave has one round.
 //
 // The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
@@ -86,6 +91,7 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
 	}
+	_, problems := checkedNodes(o.Nodes)
 	p := newPlanner(x, slices.Compact(slices.Sorted(slices.Values(nodes))), o)
 	var plan Plan
 	for more := true; more; {
@@ -107,5 +113,5 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 		d, _, _ := Node(p.x, c.name, o.Options)
 		plan.Blocked = append(plan.Blocked, d)
 	}
-	return plan, p.x, x.Err()
+	return plan, p.x, errors.Join(x.Err(), problems)
 }

@@ -1,0 +1,472 @@
+package drain
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+)
+
+func resources(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// node has room for ten pods and two processors.
+func node(name string, edit ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+		Allocatable: resources("pods", "10", "cpu", "2"),
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+	for _, e := range edit {
+		e(n)
+	}
+	return n
+}
+
+func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
+
+func allocatable(pairs ...string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.Allocatable = resources(pairs...) }
+}
+
+func wants(pairs ...string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: resources(pairs...)}}}
+	}
+}
+
+// threeNodes is a ReplicaSet with a pod of one processor on each of three nodes, which another pod fills.
+func threeNodes(spec ...func(*policyv1.PodDisruptionBudget)) disruption.Snapshot {
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))},
+		Budgets: []*policyv1.PodDisruptionBudget{budget(spec...)}}
+	for i := range 3 {
+		on := on(fmt.Sprint("n", i))
+		s.Pods = append(s.Pods, pod(fmt.Sprint("web-", i), by("apps/v1", "ReplicaSet", "rs"), on, wants("cpu", "1")))
+	}
+	return s
+}
+
+func nodes(n int, edit ...func(*corev1.Node)) []*corev1.Node {
+	var all []*corev1.Node
+	for i := range n {
+		all = append(all, node(fmt.Sprint("n", i), edit...))
+	}
+	return all
+}
+
+const full = "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
+
+// Three nodes that are full, and maxUnavailable: 1. The first pod that goes finds no node, so no other one may go, whoever asks:
+// the drains of all nodes together, one after the other, and a rolling upgrade.
+func TestReplacementNeedsANode(t *testing.T) {
+	x := disruption.NewIndex(threeNodes(maxUnavailable("1")), disruption.Options{})
+	small := nodes(3, allocatable("pods", "10", "cpu", "1"))
+	three := []string{"n0", "n1", "n2"}
+
+	unchecked, _, err := Nodes(x, three, Options{})
+	require.NoError(t, err)
+	for i, d := range unchecked {
+		require.False(t, d.NodesChecked)
+		require.Equal(t, []Outcome{Now, InRounds, InRounds}[i], d.Outcome, "somewhere a node is assumed for each pod")
+	}
+	drains, _, err := Nodes(x, three, Options{Nodes: small})
+	require.NoError(t, err)
+	require.Equal(t, LeavesPending, drains[0].Outcome)
+	require.Equal(t, []PendingPod{{nn("web-0"), "0/3 nodes are available: 3 node(s) were unschedulable."}}, drains[0].Pending)
+	require.Equal(t, Never, drains[1].Outcome)
+	require.Equal(t, Never, drains[2].Outcome)
+
+	d, after, err := Node(x, "n0", Options{Nodes: small})
+	require.NoError(t, err)
+	require.True(t, d.NodesChecked)
+	require.Equal(t, LeavesPending, d.Outcome)
+	require.Equal(t, []PendingPod{{nn("web-0"), full}}, d.Pending)
+	require.Equal(t, corev1.PodPending, after.Pod(nn("web-0")).Status.Phase)
+	next, _, err := Node(after, "n1", Options{Nodes: small})
+	require.NoError(t, err)
+	require.Equal(t, Never, next.Outcome, "as it is said of the cluster that the first drain leaves")
+
+	plan, _, err := Waves(x, three, WaveOptions{Options: Options{Nodes: small}, Rounds: -1})
+	require.NoError(t, err)
+	require.Empty(t, plan.Waves)
+	for _, d := range plan.Blocked {
+		require.Equal(t, LeavesPending, d.Outcome, d.Node)
+	}
+
+	// With room for one more pod on each, a node drains after the other.
+	plan, _, err = Waves(x, three, WaveOptions{Options: Options{Nodes: nodes(3)}, Rounds: -1})
+	require.NoError(t, err)
+	require.Empty(t, plan.Blocked)
+	require.NotContains(t, waveNodes(plan), three, "there would be no node left")
+}
+
+// All other nodes are cordoned.
+func TestReplacementOfACordonedCluster(t *testing.T) {
+	x := disruption.NewIndex(threeNodes(maxUnavailable("1")), disruption.Options{})
+	d, after, err := Node(x, "n1", Options{Nodes: nodes(3, cordoned)})
+	require.NoError(t, err)
+	require.Equal(t, LeavesPending, d.Outcome)
+	require.Equal(t, "0/3 nodes are available: 3 node(s) were unschedulable.", d.Pending[0].Message)
+	// The budget says the same: the pod is expected, and is not healthy.
+	require.EqualValues(t, 2, after.Budget(nn("web")).Status.CurrentHealthy)
+	require.Zero(t, after.Budget(nn("web")).Status.DisruptionsAllowed)
+}
+
+// Two pods of a node want the only place that there is. The first by name gets it, and the second finds it taken.
+func TestReplacementsTakeRoom(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Pods: []*corev1.Pod{
+		pod("a", ofRS, on("n0"), wants("cpu", "1")), pod("b", ofRS, on("n0"), wants("cpu", "1")),
+		pod("other", on("n1"), wants("cpu", "1")), pod("ended", on("n1"), wants("cpu", "1"), phase(corev1.PodSucceeded)),
+	}}
+	x := disruption.NewIndex(s, disruption.Options{})
+	d, after, err := Node(x, "n0", Options{Nodes: nodes(2)})
+	require.NoError(t, err)
+	require.Equal(t, "n1", after.Pod(nn("a")).Spec.NodeName)
+	require.Empty(t, after.Pod(nn("b")).Spec.NodeName)
+	require.Equal(t, []PendingPod{{nn("b"), "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."}}, d.Pending)
+
+	s.Pods[3].Status.Phase = corev1.PodRunning
+	x = disruption.NewIndex(s, disruption.Options{})
+	d, _, err = Node(x, "n0", Options{Nodes: nodes(2)})
+	require.NoError(t, err)
+	require.Len(t, d.Pending, 2, "a pod that has not ended takes room")
+	d, _, err = Node(x, "n0", Options{Nodes: nodes(2), Budgets: AsWritten})
+	require.NoError(t, err)
+	require.Equal(t, Now, d.Outcome)
+	require.False(t, d.NodesChecked, "with AsWritten nothing is recreated")
+}
+
+// What keeps a pod from a node, each in the words of kube-scheduler.
+func TestFilters(t *testing.T) {
+	taint := func(key, value string, effect corev1.TaintEffect) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: value, Effect: effect})
+		}
+	}
+	labels := func(n *corev1.Node) { n.Labels = map[string]string{"zone": "a", "cores": "8"} }
+	tolerates := func(ts ...corev1.Toleration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Tolerations = ts }
+	}
+	selects := func(key, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
+	}
+	affine := func(terms ...corev1.NodeSelectorTerm) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+		}
+	}
+	label := func(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+	}
+	field := func(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+	}
+	port := func(ip string, protocol corev1.Protocol, number int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{HostPort: number, HostIP: ip, Protocol: protocol}}}}
+		}
+	}
+	container := func(cpu string) corev1.Container {
+		return corev1.Container{Name: cpu, Resources: corev1.ResourceRequirements{Requests: resources("cpu", cpu)}}
+	}
+	sidecar := func(cpu string) corev1.Container {
+		c := container(cpu)
+		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		return c
+	}
+	spec := func(inits []corev1.Container, containers ...corev1.Container) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.InitContainers, p.Spec.Containers = inits, containers }
+	}
+	has := func(edit ...func(*corev1.Pod)) *corev1.Pod { return pod("there", append(edit, on("to"))...) }
+	for _, tc := range []struct {
+		name  string
+		pod   func(*corev1.Pod)
+		node  func(*corev1.Node)
+		there *corev1.Pod
+		want  string
+	}{
+		{name: "room for it"},
+		{name: "cordoned", node: cordoned, want: unschedulable},
+		{name: "cordoned, and tolerated", node: cordoned, pod: tolerates(corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})},
+		{name: "not ready", node: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: notReady},
+		{name: "without a condition", node: func(n *corev1.Node) { n.Status.Conditions = nil }, want: notReady},
+
+		{name: "a taint", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule), want: untolerated},
+		{name: "a taint that also evicts", node: taint("gpu", "yes", corev1.TaintEffectNoExecute), want: untolerated},
+		{name: "a taint that only prefers", node: taint("gpu", "yes", corev1.TaintEffectPreferNoSchedule)},
+		{name: "a taint with this value", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule), pod: tolerates(corev1.Toleration{Key: "gpu", Value: "yes"})},
+		{name: "a taint with another value", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule), pod: tolerates(corev1.Toleration{Key: "gpu", Value: "no"}), want: untolerated},
+		{name: "a taint with another effect", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule),
+			pod: tolerates(corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}), want: untolerated},
+		{name: "everything tolerated", node: taint("gpu", "yes", corev1.TaintEffectNoExecute), pod: tolerates(corev1.Toleration{Operator: corev1.TolerationOpExists})},
+		{name: "one of two taints", node: func(n *corev1.Node) {
+			taint("gpu", "yes", corev1.TaintEffectNoSchedule)(n)
+			taint("spot", "", corev1.TaintEffectNoSchedule)(n)
+		}, pod: tolerates(corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists}), want: untolerated},
+		{name: "an operator of a newer release", node: taint("gpu", "1", corev1.TaintEffectNoSchedule), pod: tolerates(corev1.Toleration{Key: "gpu", Operator: "Gt", Value: "0"}), want: untolerated},
+
+		{name: "nodeSelector", node: labels, pod: selects("zone", "a")},
+		{name: "nodeSelector, another value", node: labels, pod: selects("zone", "b"), want: unmatched},
+		{name: "no affinity terms", pod: affine(), want: unmatched},
+		{name: "an empty term", pod: affine(corev1.NodeSelectorTerm{}), want: unmatched},
+		{name: "In", node: labels, pod: affine(label("zone", corev1.NodeSelectorOpIn, "b", "a"))},
+		{name: "NotIn", node: labels, pod: affine(label("zone", corev1.NodeSelectorOpNotIn, "b", "a")), want: unmatched},
+		{name: "Gt", node: labels, pod: affine(label("cores", corev1.NodeSelectorOpGt, "7"))},
+		{name: "Lt", node: labels, pod: affine(label("cores", corev1.NodeSelectorOpLt, "8")), want: unmatched},
+		{name: "Exists", node: labels, pod: affine(label("cores", corev1.NodeSelectorOpExists))},
+		{name: "DoesNotExist", node: labels, pod: affine(label("cores", corev1.NodeSelectorOpDoesNotExist)), want: unmatched},
+		{name: "the second term", node: labels, pod: affine(label("zone", corev1.NodeSelectorOpIn, "b"), label("zone", corev1.NodeSelectorOpIn, "a"))},
+		{name: "an unknown operator", node: labels, pod: affine(label("zone", "Near", "a")), want: unmatched},
+		{name: "the name", pod: affine(field("metadata.name", corev1.NodeSelectorOpIn, "to"))},
+		{name: "another name", pod: affine(field("metadata.name", corev1.NodeSelectorOpIn, "from")), want: unmatched},
+		{name: "not the name", pod: affine(field("metadata.name", corev1.NodeSelectorOpNotIn, "to")), want: unmatched},
+		{name: "another field", pod: affine(field("metadata.uid", corev1.NodeSelectorOpNotIn, "to")), want: unmatched},
+		{name: "nodeSelector and affinity", node: labels, pod: func(p *corev1.Pod) {
+			selects("zone", "b")(p)
+			affine(label("zone", corev1.NodeSelectorOpIn, "a"))(p)
+		}, want: unmatched},
+
+		{name: "the port is taken", pod: port("", "", 80), there: has(port("", corev1.ProtocolTCP, 80)), want: portsTaken},
+		{name: "of another protocol", pod: port("", "", 80), there: has(port("", corev1.ProtocolUDP, 80))},
+		{name: "another port", pod: port("", "", 80), there: has(port("", "", 81))},
+		{name: "of one address", pod: port("", "", 80), there: has(port("10.0.0.1", "", 80)), want: portsTaken},
+		{name: "of every address", pod: port("10.0.0.1", "", 80), there: has(port("0.0.0.0", "", 80)), want: portsTaken},
+		{name: "of another address", pod: port("10.0.0.1", "", 80), there: has(port("10.0.0.2", "", 80))},
+		{name: "the port of a sidecar", pod: port("", "", 80), there: has(func(p *corev1.Pod) {
+			c := sidecar("0")
+			c.Ports = []corev1.ContainerPort{{HostPort: 80}}
+			p.Spec.InitContainers = []corev1.Container{c}
+		}), want: portsTaken},
+
+		{name: "all of it", pod: wants("cpu", "2")},
+		{name: "too much", pod: wants("cpu", "2001m"), want: "Insufficient cpu"},
+		{name: "what is left", pod: wants("cpu", "500m"), there: has(wants("cpu", "1500m"))},
+		{name: "more than what is left", pod: wants("cpu", "501m"), there: has(wants("cpu", "1500m")), want: "Insufficient cpu"},
+		{name: "no room for a pod", node: allocatable("pods", "1", "cpu", "2"), there: has(), want: tooManyPods},
+		{name: "a device that the node lacks", pod: wants("example.com/gpu", "1"), want: "Insufficient example.com/gpu"},
+		{name: "no device at all", pod: wants("example.com/gpu", "0")},
+		{name: "nothing wanted of an overcommitted node", pod: wants("memory", "0"), there: has(wants("cpu", "3"))},
+		{name: "containers together", pod: spec(nil, container("1500m"), container("600m")), want: "Insufficient cpu"},
+		{name: "an init container", pod: spec([]corev1.Container{container("3")}, container("1")), want: "Insufficient cpu"},
+		{name: "init containers one after the other", pod: spec([]corev1.Container{container("2"), container("2")}, container("1"))},
+		{name: "a sidecar beside the containers", pod: spec([]corev1.Container{sidecar("1500m")}, container("600m")), want: "Insufficient cpu"},
+		{name: "a sidecar beside a later init container", pod: spec([]corev1.Container{sidecar("1"), container("1500m")}, container("1")), want: "Insufficient cpu"},
+		{name: "a sidecar after an init container", pod: spec([]corev1.Container{container("2"), sidecar("1")}, container("1"))},
+		{name: "overhead", pod: func(p *corev1.Pod) { wants("cpu", "1500m")(p); p.Spec.Overhead = resources("cpu", "600m") }, want: "Insufficient cpu"},
+		{name: "requests of the whole pod", pod: func(p *corev1.Pod) {
+			wants("cpu", "1")(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "3")}
+		}, want: "Insufficient cpu"},
+		{name: "a container that is made smaller", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", AllocatedResources: resources("cpu", "1500m")}}
+		}), want: "Insufficient cpu"},
+		{name: "a container that has more than it asks for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", Resources: &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}}}
+		}), want: "Insufficient cpu"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			evicted := pod("web", by("apps/v1", "ReplicaSet", "rs"), on("from"))
+			to := node("to")
+			if tc.pod != nil {
+				tc.pod(evicted)
+			}
+			if tc.node != nil {
+				tc.node(to)
+			}
+			s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(1)))}, Pods: []*corev1.Pod{evicted}}
+			if tc.there != nil {
+				s.Pods = append(s.Pods, tc.there)
+			}
+			d, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "from", Options{Nodes: []*corev1.Node{node("from"), to}})
+			require.NoError(t, err)
+			if tc.want == "" {
+				require.Empty(t, d.Pending)
+				require.Equal(t, Now, d.Outcome)
+				require.Equal(t, "to", after.Pod(nn("web")).Spec.NodeName)
+				return
+			}
+			require.Equal(t, LeavesPending, d.Outcome)
+			require.Len(t, d.Pending, 1)
+			require.Contains(t, []string{
+				"0/2 nodes are available: 1 " + tc.want + ", 1 node(s) were unschedulable.",
+				"0/2 nodes are available: 1 node(s) were unschedulable, 1 " + tc.want + ".",
+				"0/2 nodes are available: 2 " + tc.want + ".",
+			}, d.Pending[0].Message)
+		})
+	}
+}
+
+// Fits replaces what a pod asks of a node. A node that is cordoned, not ready, drained or full takes none all the same.
+func TestFits(t *testing.T) {
+	s := threeNodes(maxUnavailable("3"))
+	s.Pods[0].Spec.NodeSelector = map[string]string{"no": "node"}
+	x := disruption.NewIndex(s, disruption.Options{})
+	asked := map[string]bool{}
+	d, after, err := Node(x, "n0", Options{Nodes: nodes(3), Fits: func(p *corev1.Pod, n *corev1.Node) bool {
+		require.Equal(t, "web-0", p.Name)
+		asked[n.Name] = true
+		return n.Name == "n2"
+	}})
+	require.NoError(t, err)
+	require.Equal(t, Now, d.Outcome)
+	require.Equal(t, "n2", after.Pod(nn("web-0")).Spec.NodeName)
+	require.Equal(t, map[string]bool{"n1": true, "n2": true}, asked)
+
+	all := func(*corev1.Pod, *corev1.Node) bool { return true }
+	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{
+		node("n0"), node("n1", cordoned), node("n2", allocatable("pods", "10", "cpu", "1")), node("n3", func(n *corev1.Node) { n.Status.Conditions = nil }),
+	}, Fits: all})
+	require.NoError(t, err)
+	require.Equal(t, "0/4 nodes are available: 1 Insufficient cpu, 1 node(s) were not ready, 2 node(s) were unschedulable.", d.Pending[0].Message)
+	d, _, err = Node(x, "n0", Options{Nodes: nodes(3), Fits: func(*corev1.Pod, *corev1.Node) bool { return false }})
+	require.NoError(t, err)
+	require.Equal(t, "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) were refused by Options.Fits.", d.Pending[0].Message)
+}
+
+// A StatefulSet with OrderedReady waits for a pod that finds no node, in this round and in later ones. A Parallel one does not.
+func TestPendingPodStopsAStatefulSet(t *testing.T) {
+	for _, policy := range []appsv1.PodManagementPolicyType{"", appsv1.ParallelPodManagement} {
+		set := statefulSet("db", ptr.To(int32(12)))
+		set.Spec.PodManagementPolicy = policy
+		s := disruption.Snapshot{Now: now, StatefulSets: []*appsv1.StatefulSet{set}}
+		for i := range 12 {
+			cpu := "100m"
+			if i == 9 {
+				cpu = "3"
+			}
+			s.Pods = append(s.Pods, pod(fmt.Sprint("db-", i), by("apps/v1", "StatefulSet", "db"), on("n0"), wants("cpu", cpu)))
+		}
+		d, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: nodes(2, allocatable("pods", "20", "cpu", "2"))})
+		require.NoError(t, err)
+		require.Equal(t, LeavesPending, d.Outcome)
+		require.Equal(t, nn("db-9"), d.Pending[0].Pod)
+		require.Len(t, d.Pending, 1)
+		require.Equal(t, "n1", after.Pod(nn("db-8")).Spec.NodeName)
+		for _, later := range []string{"db-10", "db-11"} {
+			if policy == "" {
+				require.Nil(t, after.Pod(nn(later)), "recreated when db-9 is ready")
+			} else {
+				require.Equal(t, "n1", after.Pod(nn(later)).Spec.NodeName)
+			}
+		}
+	}
+}
+
+// Nodes that are not right take no pod, and are named. Nothing is placed on a node whose room is not known.
+func TestNodesThatAreNotRight(t *testing.T) {
+	x := disruption.NewIndex(threeNodes(maxUnavailable("3")), disruption.Options{})
+	bad := []*corev1.Node{nil, node(""), node("n1"), node("n1"), node("n1"), node("n0")}
+	d, _, err := Node(x, "n0", Options{Nodes: bad})
+	require.Equal(t, LeavesPending, d.Outcome)
+	require.Equal(t, "0/2 nodes are available: 1 node(s) had the name of another node, 1 node(s) were unschedulable.", d.Pending[0].Message)
+	require.ErrorIs(t, err, purekube.ErrNil)
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.ErrorContains(t, err, "Node n1")
+	require.ErrorContains(t, err, "Node: metadata.name: required")
+	_, _, err = Waves(x, []string{"n0"}, WaveOptions{Options: Options{Nodes: bad}})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+
+	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{}})
+	require.NoError(t, err)
+	require.Equal(t, "0/0 nodes are available.", d.Pending[0].Message, "an empty list is a cluster without nodes")
+
+	s := threeNodes(maxUnavailable("3"))
+	elsewhere := func(p *corev1.Pod) { p.Namespace = "elsewhere" }
+	s.Pods = append(s.Pods, pod("twice", on("n1"), elsewhere), pod("twice", on("n1"), elsewhere))
+	d, _, err = Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: nodes(2)})
+	require.Error(t, err)
+	require.Equal(t, "0/2 nodes are available: 1 node(s) had several pods of one name, 1 node(s) were unschedulable.", d.Pending[0].Message)
+}
+
+// A pod that was being deleted before the drain leaves its room when it goes, at the end of the same round.
+func TestRoomOfPodsThatGo(t *testing.T) {
+	s := threeNodes(minAvailable("2"))
+	s.ReplicaSets[0].Spec.Replicas = ptr.To(int32(2))
+	s.Pods[2].DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(-time.Second)))
+	s.Pods[2].DeletionGracePeriodSeconds = ptr.To(int64(30))
+	small := nodes(3, allocatable("pods", "10", "cpu", "1"))
+	d, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: small, MaxRounds: 3})
+	require.NoError(t, err)
+	require.Equal(t, Never, d.Outcome, "two of two have to stay")
+	require.Nil(t, after.Pod(nn("web-2")))
+
+	s = threeNodes(minAvailable("2"))
+	s.Pods[2].DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(-time.Second)))
+	s.Pods[2].DeletionGracePeriodSeconds = ptr.To(int64(30))
+	d, after, err = Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: small})
+	require.NoError(t, err)
+	require.Equal(t, "n2", after.Pod(nn("web-2")).Spec.NodeName, "where the pod before it was")
+	require.Equal(t, LeavesPending, d.Outcome)
+	require.Equal(t, []PendingPod{{nn("web-0"), full}}, d.Pending)
+}
+
+// Pods that only two nodes can take: a rolling upgrade never drains both at the same time, with or without budgets.
+func TestWavesLeaveANodeForEachGroup(t *testing.T) {
+	for _, rounds := range []int{1, -1} {
+		var all []*corev1.Node
+		var names []string
+		var s disruption.Snapshot
+		s.Now = now
+		for i := range 6 {
+			n := node(fmt.Sprint("n", i))
+			if i >= 4 {
+				n.Labels = map[string]string{"gpu": "yes"}
+				n.Status.Allocatable = resources("pods", "10", "cpu", "2")
+				s.Pods = append(s.Pods, pod(fmt.Sprint("train-", i), by("apps/v1", "ReplicaSet", "rs"), on(n.Name), wants("cpu", "1"), func(p *corev1.Pod) {
+					p.Spec.NodeSelector = map[string]string{"gpu": "yes"}
+				}))
+			}
+			all, names = append(all, n), append(names, n.Name)
+		}
+		s.ReplicaSets = []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}
+		plan, after, err := Waves(disruption.NewIndex(s, disruption.Options{}), names, WaveOptions{Options: Options{Nodes: all}, Rounds: rounds})
+		require.NoError(t, err)
+		require.Empty(t, plan.Blocked)
+		require.Equal(t, [][]string{{"n0", "n1", "n2", "n3", "n4"}, {"n5"}}, waveNodes(plan), "rounds %d", rounds)
+		for _, w := range plan.Waves {
+			for _, d := range w.Drains {
+				require.True(t, d.NodesChecked)
+				require.Empty(t, d.Pending)
+			}
+		}
+		// After the last wave, n5 is empty: both pods went to it in the first wave, and from it in the second.
+		require.Empty(t, podsOn(after, "n5"))
+		require.Len(t, podsOn(after, "n4"), 2)
+	}
+}
+
+// A pod with a node of its own, for example because of a local disk, goes Pending: its node is in no wave, and the others are.
+func TestWavesOfAPinnedPod(t *testing.T) {
+	s := threeNodes(maxUnavailable("3"))
+	s.Pods[1].Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "n1"}
+	all := nodes(3)
+	all[1].Labels = map[string]string{"kubernetes.io/hostname": "n1"}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"n0", "n1", "n2"}, WaveOptions{Options: Options{Nodes: all}})
+	require.NoError(t, err)
+	require.Len(t, plan.Blocked, 1)
+	require.Equal(t, "n1", plan.Blocked[0].Node)
+	require.Equal(t, LeavesPending, plan.Blocked[0].Outcome)
+	require.Equal(t, []types.NamespacedName{nn("web-1")}, []types.NamespacedName{plan.Blocked[0].Pending[0].Pod})
+	var drained []string
+	for _, w := range waveNodes(plan) {
+		drained = append(drained, w...)
+	}
+	require.ElementsMatch(t, []string{"n0", "n2"}, drained)
+}
