@@ -37,6 +37,9 @@ type file struct {
 	Rule        string                    `json:"rule"`
 	Title       string                    `json:"title"`
 	Why         string                    `json:"why"`
+	Harm        string                    `json:"harm"`
+	Since       string                    `json:"since"`
+	Reports     []string                  `json:"reports"`
 	Package     string                    `json:"package"`
 	Now         string                    `json:"now"`
 	Options     Options                   `json:"options"`
@@ -91,9 +94,13 @@ type Scenario struct {
 	// Name is the path of the file.
 	Name             string
 	Rule, Title, Why string
-	Package          string
-	Now              time.Time
-	Options          Options
+	// Harm is what goes wrong with kube-controller-manager, Since the first release in which it does, and Reports are
+	// issues about it: "kubernetes/kubernetes#1".
+	Harm, Since string
+	Reports     []string
+	Package     string
+	Now         time.Time
+	Options     Options
 	// Plan is "all", or keys. Change and Delete are what happens to the objects before the question.
 	Plan                  []string
 	Delete                []purekube.Key
@@ -122,6 +129,7 @@ func Parse(name string, data []byte) (*Scenario, error) {
 func (s *Scenario) take() (err error) {
 	f := s.file
 	s.Rule, s.Title, s.Why, s.Package, s.Options = f.Rule, f.Title, f.Why, f.Package, f.Options
+	s.Harm, s.Since, s.Reports = f.Harm, f.Since, f.Reports
 	s.Plan, s.Evict, s.Drain, s.Preempt = f.Plan, f.Evict, f.Drain, f.Preempt
 	s.SeenDeleted, s.Reject = f.SeenDeleted, f.Reject
 	switch {
