@@ -296,9 +296,9 @@ func (r *run) evictions(index func(disruption.Snapshot) *disruption.Index) error
 		var lines []Line
 		switch {
 		case len(s.Preempt) > 0:
-			lines = preempted(x, names(s.Preempt))
+			lines = preempted(x, Names(s.Preempt))
 		case len(s.Evict) > 0:
-			evictions, _, err := drain.Pods(x, names(s.Evict), o)
+			evictions, _, err := drain.Pods(x, Names(s.Evict), o)
 			if err != nil {
 				return err
 			}
@@ -328,7 +328,8 @@ func (r *run) evictions(index func(disruption.Snapshot) *disruption.Index) error
 	return fmt.Errorf("lookups are still open after %d answers", rounds)
 }
 
-func names(list []string) (of []types.NamespacedName) {
+// Names are the names of pods, "namespace/name".
+func Names(list []string) (of []types.NamespacedName) {
 	for _, text := range list {
 		namespace, name, found := strings.Cut(text, "/")
 		if !found {
@@ -357,7 +358,7 @@ func evicted(pod string, e disruption.Eviction, writes bool) (lines []Line) {
 	if len(e.Blocking) > 0 {
 		answer["blocking"] = textsOf(e.Blocking)
 	}
-	lines = append(lines, Line{Head: "evict " + names([]string{pod})[0].String(), Fields: answer})
+	lines = append(lines, Line{Head: "evict " + Names([]string{pod})[0].String(), Fields: answer})
 	if b := e.Update; b != nil && writes {
 		after := bare(fields(b))
 		lines = append(lines, Line{Head: "update " + place("poddisruptionbudgets", "status", b.Namespace, b.Name), Fields: after})

@@ -89,40 +89,6 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// TestViolationsD40 is the case D-40 of docs/divergences.md.
-func TestViolationsD40(t *testing.T) {
-	d := parity.D40()
-	var names []types.NamespacedName
-	for _, p := range d.Victims {
-		names = append(names, keyOf(p))
-	}
-	s := disruption.Snapshot{Pods: d.Victims, Budgets: d.Budgets}
-	theirs, _ := kubeScheduler(t, d.Victims, d.Budgets)
-	ours, _ := nodedrain.Violations(disruption.NewIndex(s, disruption.Options{}), names)
-	matching, _ := nodedrain.Violations(disruption.NewIndex(s, disruption.Options{MatchUpstream: release}), names)
-	for _, c := range []struct {
-		who  string
-		want string
-		got  []types.NamespacedName
-	}{
-		{"kube-scheduler", d.Upstream, theirs}, {"MatchUpstream", d.Upstream, matching}, {"the default", d.Ours, ours},
-	} {
-		if diff := gocmp.Diff(c.want, parity.Violating(c.got)); diff != "" {
-			t.Errorf("%s (- written down, + seen):\n%s", c.who, diff)
-		}
-	}
-	// By default, the victims that violate are those whose eviction the API server refuses.
-	for _, p := range d.Victims {
-		e, err := disruption.NewIndex(s, disruption.Options{}).CheckEviction(keyOf(p), disruption.AsWritten)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Verdict != disruption.RefusedNow || !slices.Contains(ours, keyOf(p)) {
-			t.Errorf("%s: CheckEviction says %s, and %v violate", p.Name, e.Verdict, ours)
-		}
-	}
-}
-
 // kubeScheduler asks the scheduler's own function.
 func kubeScheduler(t *testing.T, victims []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (violating, allowed []types.NamespacedName) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -30,6 +31,11 @@ import (
 	"github.com/purekube/purekube/manifests"
 	"github.com/purekube/purekube/resourceclaim"
 )
+
+// supported are the releases whose controllers are compared, the oldest first.
+var supported = []purekube.Upstream{purekube.V1_36, purekube.V1_37}
+
+var update = flag.Bool("update", false, "write what the controllers do into the files of conformance instead of comparing it")
 
 const conformanceFolder = "../../../conformance"
 

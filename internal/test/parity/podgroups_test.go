@@ -9,9 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -213,71 +210,7 @@ func markGroups(c claimsCase, t Trace) []string {
 	return marks
 }
 
-// What follows makes the objects of divergences.
-
-const podGroupsOn = "The features GenericWorkload and DRAWorkloadResourceClaims are on, and Options.PodGroupOf is set."
-
-func somePodGroup(name string, entries ...corev1.PodResourceClaim) resourceclaim.PodGroup {
-	return resourceclaim.PodGroup{APIVersion: "scheduling.k8s.io/v1beta1", Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceClaims: entries}
-}
-
 func inPodGroup(p *corev1.Pod, group string) *corev1.Pod {
 	p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	return p
-}
-
-func claimOfPodGroup(name string, uid types.UID, entry string) *resourcev1.ResourceClaim {
-	c := claimOf(name, "", "")
-	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup", Name: "g", UID: uid, Controller: ptr.To(true)}}
-	c.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: entry}
-	return c
-}
-
-// podGroupFields are those of a PodGroup in the API that a [resourceclaim.PodGroup] has.
-type podGroupFields struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
-	} `json:"spec"`
-	Status struct {
-		ResourceClaimStatuses []corev1.PodResourceClaimStatus `json:"resourceClaimStatuses,omitempty"`
-	} `json:"status"`
-}
-
-// writePodGroup is the group as an object of any version of the API.
-func writePodGroup(g resourceclaim.PodGroup) *unstructured.Unstructured {
-	fields := podGroupFields{TypeMeta: metav1.TypeMeta{APIVersion: g.APIVersion, Kind: "PodGroup"}, ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name, UID: g.UID}}
-	fields.Spec.ResourceClaims, fields.Status.ResourceClaimStatuses = g.ResourceClaims, g.ResourceClaimStatuses
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&fields)
-	if err != nil {
-		panic(err)
-	}
-	return &unstructured.Unstructured{Object: content}
-}
-
-// readPodGroup is what [writePodGroup] wrote.
-func readPodGroup(o *unstructured.Unstructured) resourceclaim.PodGroup {
-	var fields podGroupFields
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &fields); err != nil {
-		panic(err)
-	}
-	return resourceclaim.PodGroup{
-		APIVersion: fields.APIVersion, Namespace: fields.Namespace, Name: fields.Name, UID: fields.UID, Deleting: fields.DeletionTimestamp != nil,
-		ResourceClaims: fields.Spec.ResourceClaims, ResourceClaimStatuses: fields.Status.ResourceClaimStatuses,
-	}
-}
-
-// bothWithPodGroups is bothClaims with PodGroups on. The default plans the keys, or those that upstream
-// does.
-func bothWithPodGroups(keys ...purekube.Key) func(*testing.T, []runtime.Object) (upstream, ours string) {
-	return func(t *testing.T, given []runtime.Object) (upstream, ours string) {
-		c := claimsCaseOf(given)
-		c.options.PodGroupOf = schedulingGroupOf
-		upstream = podGroupsCore.RunUpstream(t, c).String()
-		if len(keys) == 0 {
-			keys = c.queue()
-		}
-		return upstream, c.traceOf(c.options, keys...).String()
-	}
 }
