@@ -41,6 +41,9 @@ const sourcesRead = `- servicecidr: ` + "`pkg/controller/servicecidrs`" + ` of v
 func TestDivergencesSayTheHarm(t *testing.T) {
 	for _, name := range filesOf(t, conformance.Files) {
 		s := read(t, name)
+		for _, report := range s.Reports {
+			require.Regexp(t, `^[a-z-]+/[a-z-]+#\d+$`, report, name)
+		}
 		if !isDivergence(s) {
 			require.Empty(t, s.Harm+s.Since, name)
 			continue
@@ -48,9 +51,6 @@ func TestDivergencesSayTheHarm(t *testing.T) {
 		require.Regexp(t, `^[^|\n]*\.$`, s.Harm, name)
 		since := regexp.MustCompile(`^(?:at least )?v1\.(\d+)(?: \(.*\))?$`).FindStringSubmatch(s.Since)
 		require.NotNil(t, since, "%s: since: %q", name, s.Since)
-		for _, report := range s.Reports {
-			require.Regexp(t, `^[a-z-]+/[a-z-]+#\d+$`, report, name)
-		}
 		if len(s.Preempt) > 0 { // not a question to kube-controller-manager
 			continue
 		}
@@ -118,14 +118,19 @@ each supported release does, as a run of the real controllers has written it dow
 			folder = path.Dir(name)
 			fmt.Fprintf(&b, "\n## %s\n\n| number | what purekube does | what goes wrong otherwise | since | reports |\n|---|---|---|---|---|\n", folder)
 		}
-		var reports []string
-		for _, r := range s.Reports {
-			repository, issue, _ := strings.Cut(r, "#")
-			reports = append(reports, fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", r[strings.LastIndex(r, "/")+1:], repository, issue))
+		fmt.Fprintf(&b, "| [%s](../conformance/%s) | %s. | %s | %s | %s |\n", s.Rule, name, s.Title, s.Harm, since(s), reports(s))
+	}
+	b.WriteString("\n## Reported by others, and mended in the supported releases\n\n| rule | what purekube does | reports |\n|---|---|---|\n")
+	for _, name := range files {
+		if s := read(t, name); !isDivergence(s) && len(s.Reports) > 0 {
+			fmt.Fprintf(&b, "| [%s](../conformance/%s) | %s. | %s |\n", s.Rule, name, s.Title, reports(s))
 		}
-		fmt.Fprintf(&b, "| [%s](../conformance/%s) | %s. | %s | %s | %s |\n", s.Rule, name, s.Title, s.Harm, since(s), strings.Join(reports, ", "))
 	}
 	b.WriteString(`
+This one is there, with any controller: an apply of a ClusterRole with an aggregationRule and an empty list of rules takes its
+rules away until the controller has written them again
+([kubernetes#118648](https://github.com/kubernetes/kubernetes/issues/118648)). Leave the field rules out of the manifest.
+
 ## Since which release
 
 "Since" is the first release whose controller does it. It was read from the source, not run. The numbers are in the order in
@@ -133,6 +138,16 @@ which the divergences were found. D-30 does not exist. These sources were read:
 
 ` + sourcesRead)
 	return b.String()
+}
+
+// reports are links to the issues about it.
+func reports(s *scenario.Scenario) string {
+	var links []string
+	for _, r := range s.Reports {
+		repository, issue, _ := strings.Cut(r, "#")
+		links = append(links, fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", path.Base(r), repository, issue))
+	}
+	return strings.Join(links, ", ")
 }
 
 // number is the number of a divergence in the name of its file; 0: it is a rule.
