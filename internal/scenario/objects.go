@@ -137,8 +137,8 @@ func (s *Set) takeGroup(o map[string]any) {
 	group, _ := spec["schedulingGroup"].(map[string]any)
 	if name, ok := group["podGroupName"].(string); ok && o["kind"] == "Pod" && len(group) == 1 {
 		delete(spec, "schedulingGroup")
-		metadata := o["metadata"].(map[string]any)
-		s.groups[types.NamespacedName{Namespace: metadata["namespace"].(string), Name: fmt.Sprint(metadata["name"])}] = name
+		metadata := child(o, "metadata")
+		s.groups[types.NamespacedName{Namespace: text(metadata["namespace"]), Name: text(metadata["name"])}] = name
 	}
 }
 
@@ -302,6 +302,9 @@ func (s *Scenario) Answer(set *Set, n purekube.Need) (purekube.Answer, error) {
 	written, found := s.file.Answers[head]
 	if !found {
 		return s.cached(set, n), nil
+	}
+	if written == nil {
+		return purekube.Answer{}, nil
 	}
 	o := runtimeCopy(written)
 	if failure, ok := o["error"].(string); ok && len(o) == 1 {
