@@ -273,6 +273,8 @@ func (d nodeDrain) says() string {
 		return fmt.Sprintf("in %d rounds", len(d.Rounds))
 	case drain.Never:
 		return "never"
+	case drain.LeavesPending:
+		return "leaves pods pending"
 	case drain.NotStarted:
 		return "not started"
 	case drain.NoOutcome, drain.Unknown, drain.RoundsExhausted:
@@ -411,7 +413,7 @@ func drainTotals(drains []nodeDrain, empty int) string {
 		name    string
 	}{
 		{drain.Now, "now"}, {drain.InRounds, "in rounds"}, {drain.Never, "never"},
-		{drain.NotStarted, "not started"}, {drain.Unknown, "unknown"},
+		{drain.LeavesPending, "leave pods pending"}, {drain.NotStarted, "not started"}, {drain.Unknown, "unknown"},
 	} {
 		if n := totals[o.outcome]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o.name))

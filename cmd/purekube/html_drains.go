@@ -65,7 +65,7 @@ func (d nodeDrain) class() string {
 		return classOK
 	case drain.InRounds, drain.Unknown:
 		return classNote
-	case drain.NoOutcome, drain.Never, drain.NotStarted, drain.RoundsExhausted:
+	case drain.NoOutcome, drain.Never, drain.LeavesPending, drain.NotStarted, drain.RoundsExhausted:
 	}
 	return classBad
 }
@@ -73,6 +73,6 @@ func (d nodeDrain) class() string {
 // rank sorts drains, the worst first.
 func (d nodeDrain) rank() int {
 	return slices.Index([]drain.Outcome{
-		drain.Never, drain.NotStarted, drain.RoundsExhausted, drain.NoOutcome, drain.Unknown, drain.InRounds, drain.Now,
+		drain.Never, drain.LeavesPending, drain.NotStarted, drain.RoundsExhausted, drain.NoOutcome, drain.Unknown, drain.InRounds, drain.Now,
 	}, d.Outcome)
 }
