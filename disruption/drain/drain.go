@@ -49,7 +49,7 @@ type Options struct {
 	// Budgets says which status of the budgets decides. The zero value is Recomputed; the zero value
 	// of [disruption.Status] is AsWritten.
 	Budgets Budgets
-	// Nodes are the nodes of the cluster, those that are drained included. A recreated pod is ready only where one of them
+	// Nodes are the nodes of the cluster, also the drained ones. A recreated pod is ready only where one of them
 	// takes it: see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
 	Nodes []*corev1.Node
 	// Fits replaces what a pod asks of a node other than room: taints, spec.nodeSelector and node affinity. It is asked

@@ -99,7 +99,7 @@ func neverTakes(n *corev1.Node) string {
 	return notReady
 }
 
-// newPlacement begins with the nodes as they are in the options. Those that are drained are cordoned.
+// newPlacement begins with the nodes as they are in the options. The drained nodes are cordoned.
 func newPlacement(o Options, drained map[string]*nodeDrain) *placement {
 	nodes, _ := checkedNodes(o.Nodes) // Nodes returns the error
 	for _, n := range nodes {

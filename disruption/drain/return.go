@@ -134,7 +134,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	return back, away
 }
 
-// byOrdinal are the pods with those of a StatefulSet in the order of their ordinals: a name with more digits comes later.
+// byOrdinal are the pods with the pods of a StatefulSet in the order of their ordinals: a name with more digits comes later.
 func byOrdinal(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)))

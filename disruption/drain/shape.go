@@ -148,7 +148,7 @@ func (r requests) atLeast(than requests) {
 
 // requestsOf are the requests of the pod (upstream: PodRequests in k8s.io/component-helpers/resource): of the containers
 // that run at the same time, or of an init container with the sidecars before it, whatever is more. Requests of the pod as a whole
-// replace those of its containers. While a container is resized, it counts with the largest of its amounts.
+// replace the requests of its containers. While a container is resized, it counts with the largest of its amounts.
 func requestsOf(pod *corev1.Pod) requests {
 	running, starting, sidecars := requests{}, requests{}, requests{}
 	for i := range pod.Spec.Containers {
