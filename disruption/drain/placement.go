@@ -59,7 +59,8 @@ type place struct {
 	taken bool
 	free  requests
 	pods  int64
-	ports []corev1.ContainerPort
+	// ports are the taken ports of the host, with their addresses.
+	ports map[hostPort][]string
 }
 
 // checkedNodes are the nodes by name, each name once, and what is wrong with them.
@@ -212,9 +213,8 @@ func (p *placement) count(x *disruption.Index, n *place) {
 	if n.counted {
 		return
 	}
-	n.counted, n.ports = true, nil
-	n.free = requests{}
-	n.free.add(n.Status.Allocatable)
+	n.counted, n.ports = true, map[hostPort][]string{}
+	n.free = amountsOf(n.Status.Allocatable)
 	n.pods = n.Status.Allocatable.Pods().Value()
 	pods, duplicates := x.PodsOnNode(n.Name)
 	if len(duplicates) > 0 { // it is not known what they request
@@ -232,9 +232,11 @@ func (p *placement) count(x *disruption.Index, n *place) {
 func (n *place) take(s *shape) {
 	n.pods--
 	for name, amount := range s.requests {
-		n.free[name] -= amount
+		n.free[name] = max(0, n.free[name]-amount) // less than nothing is nothing
 	}
-	n.ports = append(n.ports, s.ports...)
+	for _, p := range s.ports {
+		n.ports[portOf(p)] = append(n.ports[portOf(p)], addressOf(p))
+	}
 }
 
 // lacks returns what the node has not enough of.
@@ -251,13 +253,23 @@ func (n *place) lacks(wanted requests) []string {
 	return lacks
 }
 
-// hasPort reports whether a pod on the node has the port of the host. The address 0.0.0.0 is every address.
+// hostPort is a port of a node.
+type hostPort struct {
+	protocol corev1.Protocol
+	number   int32
+}
+
+func portOf(p corev1.ContainerPort) hostPort {
+	return hostPort{cmp.Or(p.Protocol, corev1.ProtocolTCP), p.HostPort}
+}
+
+// everyAddress is the address of a port that is taken on each address of the node.
+const everyAddress = "0.0.0.0"
+
+func addressOf(p corev1.ContainerPort) string { return cmp.Or(p.HostIP, everyAddress) }
+
+// hasPort reports whether a pod on the node has the port of the host.
 func (n *place) hasPort(p corev1.ContainerPort) bool {
-	const every = "0.0.0.0"
-	protocol := func(p corev1.ContainerPort) corev1.Protocol { return cmp.Or(p.Protocol, corev1.ProtocolTCP) }
-	address := func(p corev1.ContainerPort) string { return cmp.Or(p.HostIP, every) }
-	return slices.ContainsFunc(n.ports, func(q corev1.ContainerPort) bool {
-		return p.HostPort == q.HostPort && protocol(p) == protocol(q) &&
-			(address(p) == address(q) || address(p) == every || address(q) == every)
-	})
+	taken := n.ports[portOf(p)]
+	return len(taken) > 0 && (addressOf(p) == everyAddress || slices.Contains(taken, everyAddress) || slices.Contains(taken, addressOf(p)))
 }

@@ -1,6 +1,8 @@
 package drain
 
 import (
+	"maps"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +18,7 @@ type shape struct {
 	requests    requests
 	ports       []corev1.ContainerPort
 	tolerations []corev1.Toleration
-	// selector and terms are spec.nodeSelector and the required node affinity. A node that has to match terms matches one of
-	// them.
+	// selector is spec.nodeSelector. affine: there is required node affinity, and a node has to match one of its terms.
 	selector labels.Selector
 	affine   bool
 	terms    []term
@@ -122,20 +123,29 @@ func (s *shape) tolerates(taint corev1.Taint) bool {
 	})
 }
 
-// requests are amounts as kube-scheduler counts them: thousandths of a processor, and whole units of everything else.
+// requests are amounts as kube-scheduler counts them: thousandths of a processor, and whole units of everything else. An
+// amount is never negative, and a sum beyond int64 is MaxInt64: it fits nowhere.
 type requests map[corev1.ResourceName]int64
 
-func amount(name corev1.ResourceName, list corev1.ResourceList) int64 {
-	quantity := list[name]
-	if name == corev1.ResourceCPU {
-		return quantity.MilliValue()
+func amountsOf(list corev1.ResourceList) requests {
+	amounts := make(requests, len(list))
+	for name, quantity := range list {
+		if name == corev1.ResourceCPU {
+			amounts[name] = max(0, quantity.MilliValue())
+		} else {
+			amounts[name] = max(0, quantity.Value())
+		}
 	}
-	return quantity.Value()
+	return amounts
 }
 
-func (r requests) add(list corev1.ResourceList) {
-	for name := range list {
-		r[name] += amount(name, list)
+// add adds the amounts.
+func (r requests) add(other requests) {
+	for name, n := range other {
+		if r[name] > math.MaxInt64-n {
+			n = math.MaxInt64 - r[name]
+		}
+		r[name] += n
 	}
 }
 
@@ -147,52 +157,40 @@ func (r requests) atLeast(than requests) {
 }
 
 // requestsOf are the requests of the pod (upstream: PodRequests in k8s.io/component-helpers/resource): of the containers
-// that run at the same time, or of an init container with the sidecars before it, whatever is more. Requests of the pod as a whole
-// replace the requests of its containers. While a container is resized, it counts with the largest of its amounts.
+// that run at the same time, or of an init container with the sidecars before it, whatever is more. Requests of the pod
+// as a whole replace the requests of its containers. While a container is resized, it counts with the largest of its
+// amounts.
 func requestsOf(pod *corev1.Pod) requests {
 	running, starting, sidecars := requests{}, requests{}, requests{}
 	for i := range pod.Spec.Containers {
-		running.sum(requestsOfContainer(&pod.Spec.Containers[i], pod.Status.ContainerStatuses))
+		running.add(requestsOfContainer(&pod.Spec.Containers[i], pod.Status.ContainerStatuses))
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		own := requestsOfContainer(c, pod.Status.InitContainerStatuses)
 		if restarts(c) {
-			running.sum(own)
-			sidecars.sum(own)
+			running.add(own)
+			sidecars.add(own)
 			own = requests{}
 		}
-		own.sum(sidecars)
+		own.add(sidecars)
 		starting.atLeast(own)
 	}
 	running.atLeast(starting)
 	if whole := pod.Spec.Resources; whole != nil {
-		for name := range whole.Requests {
-			running[name] = amount(name, whole.Requests)
-		}
+		maps.Copy(running, amountsOf(whole.Requests))
 	}
-	running.add(pod.Spec.Overhead)
+	running.add(amountsOf(pod.Spec.Overhead))
 	return running
 }
 
-func (r requests) sum(other requests) {
-	for name, n := range other {
-		r[name] += n
-	}
-}
-
 func requestsOfContainer(c *corev1.Container, statuses []corev1.ContainerStatus) requests {
-	own := requests{}
-	own.add(c.Resources.Requests)
+	own := amountsOf(c.Resources.Requests)
 	for i := range statuses {
 		if st := &statuses[i]; st.Name == c.Name {
-			allocated := requests{}
-			allocated.add(st.AllocatedResources)
-			own.atLeast(allocated)
+			own.atLeast(amountsOf(st.AllocatedResources))
 			if st.Resources != nil {
-				actuated := requests{}
-				actuated.add(st.Resources.Requests)
-				own.atLeast(actuated)
+				own.atLeast(amountsOf(st.Resources.Requests))
 			}
 		}
 	}
