@@ -60,6 +60,9 @@ type Options struct {
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
 	// flag. It must not write to the pod, and has to answer the same every time. Nil: none.
 	SkipPod func(*corev1.Pod) bool
+
+	// places are the Nodes that are right, by name.
+	places []place
 }
 
 // err is what is wrong with the options. The functions of this package return it and decide nothing.

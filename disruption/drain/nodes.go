@@ -39,7 +39,7 @@ func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption
 		}
 		return drains, x, err
 	}
-	_, problems := checkedNodes(o.Nodes)
+	o, problems := o.checked()
 	left := make([][]*corev1.Pod, len(names))
 	for i, name := range names {
 		drains[i], left[i] = sorted(x, name, o)

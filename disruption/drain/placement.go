@@ -41,7 +41,7 @@ const (
 
 // placement places the recreated pods of a drain on nodes, the first that fits by name.
 type placement struct {
-	nodes  []*place
+	nodes  []place
 	fits   func(*corev1.Pod, *corev1.Node) bool
 	shapes map[string]*shape
 	// leaves are the pods that go at the end of this round.
@@ -63,31 +63,31 @@ type place struct {
 	ports map[hostPort][]string
 }
 
-// checkedNodes are the nodes by name, each name once, and what is wrong with them.
-func checkedNodes(nodes []*corev1.Node) ([]*place, error) {
+// checked returns the options with the nodes by name, each name once, and what is wrong with them.
+func (o Options) checked() (Options, error) {
 	var problems snapshot.Problems
-	places := make([]*place, 0, len(nodes))
-	for _, n := range nodes {
+	places := make([]place, 0, len(o.Nodes))
+	for _, n := range o.Nodes {
 		switch {
 		case n == nil:
 			problems.Add(&purekube.ObjectError{Kind: "Node", Err: purekube.ErrNil})
 		case n.Name == "":
 			problems.Add(snapshot.NamelessError("Node"))
 		default:
-			places = append(places, &place{Node: n, never: neverTakes(n)})
+			places = append(places, place{Node: n, never: neverTakes(n)})
 		}
 	}
-	slices.SortFunc(places, func(a, b *place) int { return cmp.Compare(a.Name, b.Name) })
-	places = slices.CompactFunc(places, func(a, b *place) bool {
-		if a.Name != b.Name {
-			return false
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.Name, b.Name) })
+	for _, n := range places {
+		if last := len(o.places) - 1; last >= 0 && o.places[last].Name == n.Name {
+			// It is not known which of them is the node.
+			o.places[last].never = doubled
+			problems.Add(snapshot.DuplicateError("Node", types.NamespacedName{Name: n.Name}))
+			continue
 		}
-		// It is not known which of them is the node.
-		a.never, b.never = doubled, doubled
-		problems.Add(snapshot.DuplicateError("Node", types.NamespacedName{Name: a.Name}))
-		return true
-	})
-	return places, problems.Err()
+		o.places = append(o.places, n)
+	}
+	return o, problems.Err()
 }
 
 // neverTakes is why the node takes no pod, whatever pod it is: its kubelet does not run.
@@ -102,13 +102,13 @@ func neverTakes(n *corev1.Node) string {
 
 // newPlacement begins with the nodes as they are in the options. The drained nodes are cordoned.
 func newPlacement(o Options, drained map[string]*nodeDrain) *placement {
-	nodes, _ := checkedNodes(o.Nodes) // Nodes returns the error
-	for _, n := range nodes {
-		if drained[n.Name] != nil {
-			n.never = unschedulable
+	p := &placement{nodes: slices.Clone(o.places), fits: o.Fits, shapes: map[string]*shape{}}
+	for i := range p.nodes {
+		if drained[p.nodes[i].Name] != nil {
+			p.nodes[i].never = unschedulable
 		}
 	}
-	return &placement{nodes: nodes, fits: o.Fits, shapes: map[string]*shape{}}
+	return p
 }
 
 // roundEnds gives the room of the pods that go back to their nodes, before others take it.
@@ -119,8 +119,8 @@ func (p *placement) roundEnds(gone []*corev1.Pod) {
 		p.leaves[snapshot.KeyOf(pod)] = true
 		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 	}
-	for _, n := range p.nodes {
-		if len(on[n.Name]) > 0 && n.never == "" {
+	for i := range p.nodes {
+		if n := &p.nodes[i]; len(on[n.Name]) > 0 && n.never == "" {
 			n.counted = false // and counted again when a pod asks
 			clear(p.shapes)   // there may be room on it now
 		}
@@ -132,7 +132,7 @@ func (p *placement) roundEnds(gone []*corev1.Pod) {
 func (p *placement) place(x *disruption.Index, pod *corev1.Pod) (node, message string) {
 	s := p.shapeOf(pod)
 	for ; s.from < len(p.nodes); s.from++ {
-		n := p.nodes[s.from]
+		n := &p.nodes[s.from]
 		if len(p.refuses(x, n, s, pod)) == 0 {
 			n.take(s)
 			n.taken = true
@@ -148,8 +148,8 @@ func (p *placement) place(x *disruption.Index, pod *corev1.Pod) (node, message s
 // taken are the nodes that took pods.
 func (p *placement) taken() map[string]bool {
 	taken := map[string]bool{}
-	for _, n := range p.nodes {
-		if n.taken {
+	for i := range p.nodes {
+		if n := &p.nodes[i]; n.taken {
 			taken[n.Name] = true
 		}
 	}
@@ -159,8 +159,8 @@ func (p *placement) taken() map[string]bool {
 // unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError).
 func (p *placement) unavailable(x *disruption.Index, s *shape, pod *corev1.Pod) string {
 	reasons := map[string]int{}
-	for _, n := range p.nodes {
-		for _, reason := range p.refuses(x, n, s, pod) {
+	for i := range p.nodes {
+		for _, reason := range p.refuses(x, &p.nodes[i], s, pod) {
 			reasons[reason]++
 		}
 	}

@@ -91,7 +91,8 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
 	}
-	_, problems := checkedNodes(o.Nodes)
+	var problems error
+	o.Options, problems = o.checked()
 	p := newPlanner(x, slices.Compact(slices.Sorted(slices.Values(nodes))), o)
 	var plan Plan
 	for more := true; more; {
