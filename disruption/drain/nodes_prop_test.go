@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,9 +31,12 @@ func forEachCluster(t *testing.T, property func(r *rand.Rand, c samplecluster.Cl
 	}
 }
 
-// randomOptions are everything, in one of both modes.
-func randomOptions(r *rand.Rand) drain.Options {
+// randomOptions are everything, in one of both modes, with or without nodes for recreated pods.
+func randomOptions(r *rand.Rand, c samplecluster.Cluster) drain.Options {
 	o := everything
+	if r.IntN(3) == 0 {
+		o.Nodes = c.WithNodes(r)
+	}
 	if r.IntN(4) == 0 {
 		o.Budgets = drain.AsWritten
 	}
@@ -42,7 +46,7 @@ func randomOptions(r *rand.Rand) drain.Options {
 // The order of the nodes, and names that are there twice, make no difference.
 func TestNodesInAnyOrder(t *testing.T) {
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
-		o := randomOptions(r)
+		o := randomOptions(r, c)
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
 		want, after, _ := drain.Nodes(x, c.Nodes, o)
 		shuffled := append(slices.Clone(c.Nodes), c.Nodes[r.IntN(3)], c.Nodes[r.IntN(3)])
@@ -60,7 +64,7 @@ func TestNodesInAnyOrder(t *testing.T) {
 // A node is as it is in the drain of that node, if the others have no pods.
 func TestNodesOfOneIsNode(t *testing.T) {
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
-		o := randomOptions(r)
+		o := randomOptions(r, c)
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
 		node := c.Nodes[r.IntN(3)]
 		want, after, _ := drain.Node(x, node, o)
@@ -78,7 +82,7 @@ func TestNodesOfOneIsNode(t *testing.T) {
 // Nodes and Pods write to nothing, and what they return shares nothing with the snapshot.
 func TestNodesArePure(t *testing.T) {
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
-		o := randomOptions(r)
+		o := randomOptions(r, c)
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
 		copied := deepCopy(c.Snapshot)
 		plans, _ := x.PlanAll()
@@ -106,7 +110,7 @@ func TestNodesArePure(t *testing.T) {
 func TestNodesTakeTurns(t *testing.T) {
 	several := 0
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
-		o := randomOptions(r)
+		o := randomOptions(r, c)
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
 		drains, _, _ := drain.Nodes(x, c.Nodes, o)
 		var turns []types.NamespacedName
@@ -165,7 +169,7 @@ func TestNodesTakeTurns(t *testing.T) {
 func TestPodsAreEvictionsInOrder(t *testing.T) {
 	seen := map[disruption.Verdict]int{}
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
-		o := randomOptions(r)
+		o := randomOptions(r, c)
 		by := disruption.Recomputed
 		if o.Budgets == drain.AsWritten {
 			by = disruption.AsWritten
@@ -247,6 +251,55 @@ func TestNodesWithoutWorkloads(t *testing.T) {
 	})
 	require.Positive(t, seen[drain.Unknown])
 	require.Positive(t, seen[drain.InRounds])
+}
+
+// A recreated pod runs on a node that takes it, and one that is Pending is taken by none: what the pods of the nodes request is
+// added up from the cluster afterwards.
+func TestRecreatedPodsHaveRoom(t *testing.T) {
+	placed, pending := 0, 0
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := everything
+		o.Nodes = c.WithNodes(r)
+		drained := c.Nodes[:1+r.IntN(2)]
+		_, after, _ := drain.Nodes(disruption.NewIndex(c.Snapshot, disruption.Options{}), drained, o)
+		takes := func(n *corev1.Node, p *corev1.Pod, more int64) bool {
+			cpu, pods := p.Spec.Containers[0].Resources.Requests.Cpu().Value()*more, more
+			there, duplicates := after.PodsOnNode(n.Name)
+			for _, q := range there {
+				if q.Status.Phase != corev1.PodSucceeded && q.Status.Phase != corev1.PodFailed {
+					cpu += q.Spec.Containers[0].Resources.Requests.Cpu().Value()
+					pods++
+				}
+			}
+			zone, asks := p.Spec.NodeSelector[corev1.LabelTopologyZone]
+			wants := p.Spec.Containers[0].Resources.Requests.Cpu().Value() > 0
+			return !slices.Contains(drained, n.Name) && !n.Spec.Unschedulable && n.Status.Conditions[0].Status == corev1.ConditionTrue &&
+				(!asks || n.Labels[corev1.LabelTopologyZone] == zone) && len(duplicates) == 0 &&
+				pods <= n.Status.Allocatable.Pods().Value() && (!wants || cpu <= n.Status.Allocatable.Cpu().Value())
+		}
+		for _, was := range c.Pods {
+			p := after.Pod(nameOf(was))
+			if p == nil || !strings.HasSuffix(string(p.UID), "/next") {
+				continue
+			}
+			if i := slices.IndexFunc(o.Nodes, func(n *corev1.Node) bool { return n.Name == p.Spec.NodeName }); i >= 0 {
+				placed++
+				if !takes(o.Nodes[i], p, 0) {
+					return fmt.Errorf("%s is on %s, which does not take it", p.Name, p.Spec.NodeName)
+				}
+				continue
+			}
+			pending++
+			for _, n := range o.Nodes {
+				if p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "" || takes(n, p, 1) {
+					return fmt.Errorf("%s is %s, and %s takes it", p.Name, p.Status.Phase, n.Name)
+				}
+			}
+		}
+		return nil
+	})
+	require.Positive(t, placed)
+	require.Positive(t, pending)
 }
 
 func namesOf(pods []*corev1.Pod) []types.NamespacedName {

@@ -78,6 +78,7 @@ func (o Options) checked() (Options, error) {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.Name, b.Name) })
+	o.places = nil // a caller may have options that were checked before
 	for _, n := range places {
 		if last := len(o.places) - 1; last >= 0 && o.places[last].Name == n.Name {
 			// It is not known which of them is the node.

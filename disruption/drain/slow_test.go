@@ -32,6 +32,7 @@ type slowDrainer struct {
 }
 
 func slowNodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index) {
+	o, _ = o.checked()
 	drains := make([]Drain, len(nodes))
 	left := make([][]*corev1.Pod, len(nodes))
 	for i, name := range nodes {
@@ -204,6 +205,9 @@ func TestDrainWithoutShortcuts(t *testing.T) {
 		if r.IntN(6) == 0 {
 			o.Budgets = AsWritten
 		}
+		if r.IntN(3) == 0 {
+			o.Nodes = c.WithNodes(r)
+		}
 		nodes := c.Nodes[:1+r.IntN(len(c.Nodes))]
 		x := disruption.NewIndex(s, disruption.Options{})
 		got, after, _ := Nodes(x, nodes, o)
@@ -223,7 +227,7 @@ func TestDrainWithoutShortcuts(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range []Outcome{Now, InRounds, Never, Unknown, RoundsExhausted} {
+	for _, o := range []Outcome{Now, InRounds, Never, Unknown, RoundsExhausted, LeavesPending} {
 		require.Positive(t, outcomes[o], o)
 	}
 	require.Positive(t, waited, "rounds in which a node waits")
