@@ -48,7 +48,7 @@ func BenchmarkWaves(b *testing.B) {
 		{name: "one budget of all pods, one of them", at: spread, shared: true, o: drain.WaveOptions{MaxNodes: 20}, blocked: true},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			benchmarkPlans(b, tc.o, tc.blocked, func(nodes int) disruption.Snapshot {
+			benchmarkPlans(b, &tc.o, tc.blocked, func(nodes int) disruption.Snapshot {
 				s := drainCluster(nodes, tc.shared, tc.at)
 				if tc.allowed != (intstr.IntOrString{}) {
 					s.Budgets[0].Spec.MaxUnavailable = &tc.allowed
@@ -60,7 +60,7 @@ func BenchmarkWaves(b *testing.B) {
 }
 
 // benchmarkPlans plans the upgrade of all nodes of the cluster of each size.
-func benchmarkPlans(b *testing.B, o drain.WaveOptions, blocked bool, snapshot func(nodes int) disruption.Snapshot) {
+func benchmarkPlans(b *testing.B, o *drain.WaveOptions, blocked bool, snapshot func(nodes int) disruption.Snapshot) {
 	var before float64
 	for _, nodes := range fleets() {
 		s := snapshot(nodes)
@@ -73,7 +73,7 @@ func benchmarkPlans(b *testing.B, o drain.WaveOptions, blocked bool, snapshot fu
 			b.ReportAllocs()
 			waves := 0
 			for b.Loop() {
-				plan, _, _ := drain.Waves(x, names, o)
+				plan, _, _ := drain.Waves(x, names, *o)
 				if len(plan.Waves) == 0 != blocked || len(plan.Blocked) == 0 == blocked {
 					b.Fatalf("%d waves, %d nodes blocked", len(plan.Waves), len(plan.Blocked))
 				}
@@ -134,7 +134,7 @@ func BenchmarkWavesOfSmallNodes(b *testing.B) {
 		{name: "one budget that lets 40 pods go, two rounds", at: spread, allowed: 40, o: drain.WaveOptions{Rounds: 2}},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			benchmarkPlans(b, tc.o, false, func(nodes int) disruption.Snapshot {
+			benchmarkPlans(b, &tc.o, false, func(nodes int) disruption.Snapshot {
 				s := threePods(nodes, tc.allowed > 0, tc.at)
 				if tc.allowed > 0 {
 					s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt(tc.allowed))

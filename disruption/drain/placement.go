@@ -41,24 +41,29 @@ const (
 
 // placement places the recreated pods of a drain on nodes, the first that fits by name.
 type placement struct {
-	nodes  []place
+	nodes  []place // of all plays, and not written to
+	drains map[string]*nodeDrain
 	fits   func(*corev1.Pod, *corev1.Node) bool
+	// rooms are what is known of the room of nodes, by their place in nodes, and shapes what is known of the pods.
+	rooms  map[int]*room
 	shapes map[string]*shape
+	// taken are the nodes that took pods.
+	taken map[string]bool
 	// leaves are the pods that go at the end of this round.
 	leaves map[types.NamespacedName]bool
 }
 
-// place is a node, with the room that it has.
+// place is a node. never is why no pod is placed there, whatever pod it is.
 type place struct {
 	*corev1.Node
-	// never is why no pod is placed there, whatever pod it is.
 	never string
-	// counted: free, pods and ports are known.
-	counted bool
-	// taken: a recreated pod has been placed there.
-	taken bool
-	free  requests
-	pods  int64
+}
+
+// room is what a node has left. unclear: it is not known.
+type room struct {
+	unclear bool
+	free    requests
+	pods    int64
 	// ports are the taken ports of the host, with their addresses.
 	ports map[hostPort][]string
 }
@@ -66,7 +71,7 @@ type place struct {
 // checked returns the options with the nodes by name, each name once, and what is wrong with them.
 func (o Options) checked() (Options, error) {
 	var problems snapshot.Problems
-	places := make([]place, 0, len(o.Nodes))
+	nodes := make([]*corev1.Node, 0, len(o.Nodes))
 	for _, n := range o.Nodes {
 		switch {
 		case n == nil:
@@ -74,19 +79,19 @@ func (o Options) checked() (Options, error) {
 		case n.Name == "":
 			problems.Add(snapshot.NamelessError("Node"))
 		default:
-			places = append(places, place{Node: n, never: neverTakes(n)})
+			nodes = append(nodes, n)
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.Name, b.Name) })
-	o.places = nil // a caller may have options that were checked before
-	for _, n := range places {
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	o.places = make([]place, 0, len(nodes)) // a caller may have options that were checked before
+	for _, n := range nodes {
 		if last := len(o.places) - 1; last >= 0 && o.places[last].Name == n.Name {
 			// It is not known which of them is the node.
 			o.places[last].never = doubled
 			problems.Add(snapshot.DuplicateError("Node", types.NamespacedName{Name: n.Name}))
 			continue
 		}
-		o.places = append(o.places, n)
+		o.places = append(o.places, place{n, neverTakes(n)})
 	}
 	return o, problems.Err()
 }
@@ -101,29 +106,22 @@ func neverTakes(n *corev1.Node) string {
 	return notReady
 }
 
-// newPlacement begins with the nodes as they are in the options. The drained nodes are cordoned.
-func newPlacement(o Options, drained map[string]*nodeDrain) *placement {
-	p := &placement{nodes: slices.Clone(o.places), fits: o.Fits, shapes: map[string]*shape{}}
-	for i := range p.nodes {
-		if drained[p.nodes[i].Name] != nil {
-			p.nodes[i].never = unschedulable
-		}
-	}
-	return p
+// newPlacement begins with the nodes as they are in the options. The nodes of the drain are cordoned.
+func newPlacement(o Options, drains map[string]*nodeDrain) *placement {
+	return &placement{nodes: o.places, drains: drains, fits: o.Fits, rooms: map[int]*room{}, shapes: map[string]*shape{}, taken: map[string]bool{}}
 }
 
 // roundEnds gives the room of the pods that go back to their nodes, before others take it.
 func (p *placement) roundEnds(gone []*corev1.Pod) {
 	p.leaves = make(map[types.NamespacedName]bool, len(gone))
-	on := map[string][]*corev1.Pod{}
 	for _, pod := range gone {
 		p.leaves[snapshot.KeyOf(pod)] = true
-		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
-	}
-	for i := range p.nodes {
-		if n := &p.nodes[i]; len(on[n.Name]) > 0 && n.never == "" {
-			n.counted = false // and counted again when a pod asks
-			clear(p.shapes)   // there may be room on it now
+		if p.drains[pod.Spec.NodeName] != nil {
+			continue
+		}
+		if i, found := slices.BinarySearchFunc(p.nodes, pod.Spec.NodeName, func(n place, name string) int { return cmp.Compare(n.Name, name) }); found {
+			delete(p.rooms, i) // it is counted again when a pod asks
+			clear(p.shapes)    // there may be room on it now
 		}
 	}
 }
@@ -133,11 +131,11 @@ func (p *placement) roundEnds(gone []*corev1.Pod) {
 func (p *placement) place(x *disruption.Index, pod *corev1.Pod) (node, message string) {
 	s := p.shapeOf(pod)
 	for ; s.from < len(p.nodes); s.from++ {
-		n := &p.nodes[s.from]
-		if len(p.refuses(x, n, s, pod)) == 0 {
-			n.take(s)
-			n.taken = true
-			return n.Name, ""
+		if len(p.refuses(x, s.from, s, pod)) == 0 {
+			p.rooms[s.from].take(s.requests, s.ports)
+			name := p.nodes[s.from].Name
+			p.taken[name] = true
+			return name, ""
 		}
 	}
 	if s.message == "" {
@@ -146,22 +144,11 @@ func (p *placement) place(x *disruption.Index, pod *corev1.Pod) (node, message s
 	return "", s.message
 }
 
-// taken are the nodes that took pods.
-func (p *placement) taken() map[string]bool {
-	taken := map[string]bool{}
-	for i := range p.nodes {
-		if n := &p.nodes[i]; n.taken {
-			taken[n.Name] = true
-		}
-	}
-	return taken
-}
-
 // unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError).
 func (p *placement) unavailable(x *disruption.Index, s *shape, pod *corev1.Pod) string {
 	reasons := map[string]int{}
 	for i := range p.nodes {
-		for _, reason := range p.refuses(x, &p.nodes[i], s, pod) {
+		for _, reason := range p.refuses(x, i, s, pod) {
 			reasons[reason]++
 		}
 	}
@@ -179,16 +166,17 @@ func (p *placement) unavailable(x *disruption.Index, s *shape, pod *corev1.Pod) 
 
 // refuses returns why the node does not take the pod: the reasons of the first of kube-scheduler's filters that refuses
 // it, and nothing if all accept it.
-func (p *placement) refuses(x *disruption.Index, n *place, s *shape, pod *corev1.Pod) []string {
-	if n.never != "" {
-		return []string{n.never}
-	}
+func (p *placement) refuses(x *disruption.Index, i int, s *shape, pod *corev1.Pod) []string {
+	n := p.nodes[i]
 	switch {
+	case p.drains[n.Name] != nil:
+		return []string{unschedulable}
+	case n.never != "":
+		return []string{n.never}
+	case p.fits != nil && n.Spec.Unschedulable:
+		return []string{unschedulable}
 	case p.fits != nil:
-		switch {
-		case n.Spec.Unschedulable:
-			return []string{unschedulable}
-		case !p.fits(pod, n.Node):
+		if !p.fits(pod, n.Node) {
 			return []string{unfitting}
 		}
 	case n.Spec.Unschedulable && !s.tolerates(corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
@@ -200,54 +188,54 @@ func (p *placement) refuses(x *disruption.Index, n *place, s *shape, pod *corev1
 	case !s.selects(n.Node):
 		return []string{unmatched}
 	}
-	if p.count(x, n); n.never != "" {
-		return []string{n.never}
-	}
-	if slices.ContainsFunc(s.ports, n.hasPort) {
+	switch room := p.room(x, i); {
+	case room.unclear:
+		return []string{unclear}
+	case slices.ContainsFunc(s.ports, room.hasPort):
 		return []string{portsTaken}
+	default:
+		return room.lacks(s.requests)
 	}
-	return n.lacks(s.requests)
 }
 
-// count finds out what room the node has.
-func (p *placement) count(x *disruption.Index, n *place) {
-	if n.counted {
-		return
+// room returns what room the node has. It is counted once, and again after pods of it went.
+func (p *placement) room(x *disruption.Index, i int) *room {
+	if known := p.rooms[i]; known != nil {
+		return known
 	}
-	n.counted, n.ports = true, map[hostPort][]string{}
-	n.free = amountsOf(n.Status.Allocatable)
-	n.pods = n.Status.Allocatable.Pods().Value()
+	n := p.nodes[i]
+	left := &room{free: amountsOf(n.Status.Allocatable), pods: n.Status.Allocatable.Pods().Value(), ports: map[hostPort][]string{}}
+	p.rooms[i] = left
 	pods, duplicates := x.PodsOnNode(n.Name)
-	if len(duplicates) > 0 { // it is not known what they request
-		n.never = unclear
-	}
+	left.unclear = len(duplicates) > 0 // it is not known what they request
 	for _, pod := range pods {
 		// kube-scheduler does not count pods that have ended.
 		if !podstate.Terminal(pod) && !p.leaves[snapshot.KeyOf(pod)] {
-			n.take(&shape{requests: requestsOf(pod), ports: hostPorts(pod)})
+			left.take(requestsOf(pod), hostPorts(pod))
 		}
 	}
+	return left
 }
 
-// take counts a pod of a shape on the node.
-func (n *place) take(s *shape) {
-	n.pods--
-	for name, amount := range s.requests {
-		n.free[name] = max(0, n.free[name]-amount) // less than nothing is nothing
+// take counts a pod.
+func (r *room) take(wanted requests, ports []corev1.ContainerPort) {
+	r.pods--
+	for name, amount := range wanted {
+		r.free[name] = max(0, r.free[name]-amount) // less than nothing is nothing
 	}
-	for _, p := range s.ports {
-		n.ports[portOf(p)] = append(n.ports[portOf(p)], addressOf(p))
+	for _, p := range ports {
+		r.ports[portOf(p)] = append(r.ports[portOf(p)], addressOf(p))
 	}
 }
 
 // lacks returns what the node has not enough of.
-func (n *place) lacks(wanted requests) []string {
+func (r *room) lacks(wanted requests) []string {
 	var lacks []string
-	if n.pods < 1 {
+	if r.pods < 1 {
 		lacks = append(lacks, tooManyPods)
 	}
 	for name, amount := range wanted {
-		if amount > 0 && amount > n.free[name] {
+		if amount > 0 && amount > r.free[name] {
 			lacks = append(lacks, insufficient+string(name))
 		}
 	}
@@ -270,7 +258,7 @@ const everyAddress = "0.0.0.0"
 func addressOf(p corev1.ContainerPort) string { return cmp.Or(p.HostIP, everyAddress) }
 
 // hasPort reports whether a pod on the node has the port of the host.
-func (n *place) hasPort(p corev1.ContainerPort) bool {
-	taken := n.ports[portOf(p)]
+func (r *room) hasPort(p corev1.ContainerPort) bool {
+	taken := r.ports[portOf(p)]
 	return len(taken) > 0 && (addressOf(p) == everyAddress || slices.Contains(taken, everyAddress) || slices.Contains(taken, addressOf(p)))
 }

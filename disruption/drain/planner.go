@@ -143,14 +143,14 @@ func (p *planner) hasSurplus(by owner) bool {
 	return surplus
 }
 
-// room is what all nodes share when recreated pods have to find one.
-type room struct{}
+// allRoom is what all nodes share when recreated pods have to find one.
+type allRoom struct{}
 
 // shares is what its pods may have in common with pods of other nodes.
 func (c *candidate) shares() []any {
 	shared := slices.Concat(c.budgets, c.controllers)
 	if c.sharesRoom {
-		shared = append(shared, room{})
+		shared = append(shared, allRoom{})
 	}
 	return shared
 }
@@ -217,13 +217,13 @@ func (p *planner) next(g *group) (Wave, bool) {
 	for controller := range w.owners {
 		p.changed[controller]++
 	}
-	p.changed[room{}]++
+	p.changed[allRoom{}]++
 	if !w.x.Now().Equal(p.x.Now()) {
 		p.forget() // any budget may have let go of an entry of its status
 	}
 	p.x = w.x
 	if w.placement != nil {
-		p.moveTo(w.placement.taken())
+		p.moveTo(w.placement.taken)
 	}
 	return formed, true
 }
@@ -321,7 +321,7 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 		c.refused[o] = p.changed[o]
 	}
 	if w.leavesPending() {
-		c.refused[room{}] = p.changed[room{}]
+		c.refused[allRoom{}] = p.changed[allRoom{}]
 	}
 	for name := range w.inTheWay() {
 		c.refused[name] = p.changed[name]

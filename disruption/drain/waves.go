@@ -87,6 +87,10 @@ type Wave struct {
 // of one node look n²/2 times. A look is short: a node that a budget refused is asked again when that budget has changed.
 // With several rounds, the search for the nodes that drain together plays each pod a few times, and what is played in vain
 // is bounded by twenty times the pods that the waves drain: a wave that would take more stays smaller.
+//
+// With Options.Nodes, each play looks at nodes as [Node] does, and a node whose pods find none is asked again in each wave:
+// 5,000 nodes in waves of 20 take 3.6 s, and 25 s in waves of two rounds (BenchmarkWavesWithNodes, 2026-11-26, 2 vCPU).
+// Where there is no room, it is as slow as [Node] for each of them.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
@@ -108,6 +109,29 @@ func Example_drainWaves() {
 	// wave 1 east [east-1 east-2]
 	// wave 2 west [west-1 west-2 west-3]
 	// east-3 Never shop/cart is short of 1
+}
+
+func Example_drainNeedsANode() {
+	t := &testing.T{}                                       // the test's own
+	web := purekubetest.Deployment("shop/web", 2, "node-a") // two pods on it
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+
+	var nodes []*corev1.Node // yours come from an informer or a list
+	for _, name := range []string{"node-a", "node-b"} {
+		n := purekubetest.Node(name)
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
+		nodes = append(nodes, n)
+	}
+	d, _, err := drain.Node(index, "node-a", drain.Options{Nodes: nodes})
+	fmt.Println(d.Outcome, err)
+	for _, p := range d.Pending {
+		fmt.Println(p.Message)
+	}
+	// Output:
+	// LeavesPending <nil>
+	// 0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable.
 }
 
 func Example_drainPods() {

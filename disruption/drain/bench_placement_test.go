@@ -1,0 +1,86 @@
+package drain_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
+)
+
+// withRoom gives each pod a processor, and returns nodes that have room for so many pods more than the three that run there.
+func withRoom(s disruption.Snapshot, nodes int, more int64) []*corev1.Node {
+	for _, p := range s.Pods {
+		p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI)}}}}
+	}
+	var all []*corev1.Node
+	for i := range nodes {
+		all = append(all, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Allocatable: corev1.ResourceList{
+				corev1.ResourcePods: *resource.NewQuantity(110, resource.DecimalSI), corev1.ResourceCPU: *resource.NewQuantity(3+more, resource.DecimalSI)},
+		}})
+	}
+	return all
+}
+
+func far(i, n, nodes int) int { return (i + 37*n) % nodes }
+
+// BenchmarkEachNodeWithNodes asks about each node of a cluster alone, with three pods on each. In a full cluster, no pod finds a
+// node, and each drain looks at all nodes.
+func BenchmarkEachNodeWithNodes(b *testing.B) {
+	for _, tc := range []struct {
+		name string
+		more int64
+	}{{"room for one pod on each node", 1}, {"no room", 0}} {
+		b.Run(tc.name, func(b *testing.B) {
+			var before float64
+			for _, nodes := range fleets() {
+				b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
+					s := threePods(nodes, false, far)
+					o := drain.Options{Nodes: withRoom(s, nodes, tc.more)}
+					x := disruption.NewIndex(s, disruption.Options{})
+					for b.Loop() {
+						for _, n := range o.Nodes {
+							d, _, err := drain.Node(x, n.Name, o)
+							if err != nil || len(d.Pending) > 0 == (tc.more > 0) {
+								b.Fatal(d, err)
+							}
+						}
+					}
+					took := b.Elapsed().Seconds() / float64(b.N)
+					b.ReportMetric(took, "s/cluster")
+					if before > 0 {
+						b.ReportMetric(took/before, "ratio")
+					}
+					before = took
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkWavesWithNodes is BenchmarkWavesOfSmallNodes with nodes.
+func BenchmarkWavesWithNodes(b *testing.B) {
+	for _, tc := range []struct {
+		name string
+		more int64
+		o    drain.WaveOptions
+	}{
+		{name: "room for three pods on each node, waves of 20", more: 3, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "room for one pod on each node, waves of 20, two rounds", more: 1, o: drain.WaveOptions{MaxNodes: 20, Rounds: 2}},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			benchmarkPlans(b, &tc.o, false, func(nodes int) disruption.Snapshot {
+				s := threePods(nodes, false, far)
+				tc.o.Nodes = withRoom(s, nodes, tc.more)
+				return s
+			})
+		})
+	}
+}
