@@ -170,7 +170,7 @@ func strictly(o map[string]any, into any) error {
 	return yaml.UnmarshalStrict(document, into)
 }
 
-// runtimeCopy is a deep copy.
+// runtimeCopy is a deep copy, and an empty object for nil.
 func runtimeCopy(o map[string]any) map[string]any { return numbered(o, "$i").(map[string]any) }
 
 // versions are the API versions of the kinds.
