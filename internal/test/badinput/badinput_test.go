@@ -47,6 +47,9 @@ func TestEveryFunctionIsThere(t *testing.T) {
 		}
 		folder, err := filepath.Rel(root, path)
 		require.NoError(t, err)
+		if folder == "conformance" {
+			return nil // its Run begins subtests; FuzzParse of internal/scenario gives it bad files
+		}
 		_, module := os.Stat(filepath.Join(path, "go.mod"))
 		if folder != "." && (module == nil || strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"internal", "cmd", "examples", "docs", "testdata"}, entry.Name())) {
 			return filepath.SkipDir

@@ -68,7 +68,7 @@ func surfaces() []surface {
 			of[disruption.Verdict](), of[disruption.Eviction](), of[disruption.PodExplanation]()}},
 		{"disruption/drain", map[string]any{
 			"Node": drain.Node, "Nodes": drain.Nodes, "Pods": drain.Pods, "Violations": drain.Violations, "Waves": drain.Waves,
-		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod]()}},
+		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod](), of[drain.PendingPod]()}},
 		{"admission", map[string]any{
 			"Decide": admission.Decide, "ServiceCIDRDelete": admission.ServiceCIDRDelete, "ClusterRoleWrite": admission.ClusterRoleWrite, "Eviction": admission.Eviction,
 			"BudgetWrite": admission.BudgetWrite, "NotNow": admission.NotNow, "Failed": admission.Failed, "EvictionOf": admission.EvictionOf,
