@@ -53,16 +53,16 @@ type Options struct {
 	// takes it: see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
 	Nodes []*corev1.Node
 	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room for
-	// the requests and the ports of the host. It is asked about a recreated pod and a node of Nodes that is ready, schedulable
-	// and not drained. It must write to neither, and has to answer the same every time. Nil: as kube-scheduler's filters do.
+	// the requests and the ports of the host. It is asked about a recreated pod and a node of Nodes that is ready and schedulable,
+	// drained or not. It must write to neither, and has to answer the same every time. Nil: as kube-scheduler's filters do.
 	Fits func(pod *corev1.Pod, node *corev1.Node) bool
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
 	// flag. It must not write to the pod, and has to answer the same every time. Nil: none.
 	SkipPod func(*corev1.Pod) bool
 
-	// places are the Nodes that are right, by name.
-	places []place
+	// inventory is the Nodes in the cluster with which the drains begin.
+	inventory *inventory
 }
 
 // err is what is wrong with the options. The functions of this package return it and decide nothing.
@@ -254,7 +254,7 @@ type RefusedPod struct {
 // Options.Nodes has it in the next call. The name of a recreated pod is not known, unless it is a StatefulSet's pod: it
 // keeps the name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain
 // several nodes one after the other, drain each on the Index that the drain of the previous node returned; to ask about each node alone,
-// ask x.
+// call [Each].
 //
 // The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
 // Only where the index was made with options that are wrong there is no drain. Nodes that are nil, have no name or the
@@ -266,9 +266,7 @@ type RefusedPod struct {
 // A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
 // controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted
 // once. With Options.Nodes it also costs one pass over the nodes, and the pods of the nodes that it looks at: pods of one
-// shape (requests, ports, tolerations and affinity) look at each node once. So a pod that finds no node costs all pods of
-// the cluster, and to ask about each node of a full cluster alone is quadratic: 5,000 nodes take 4.2 s where there is room,
-// and 148 s where there is none (BenchmarkEachNodeWithNodes, 2026-11-26, 2 vCPU).
+// shape (requests, ports, tolerations and affinity) look at each node once. With Options.Fits, each pod looks at each node.
 //
 // If a pod waits for a second round, the pods of its budget that are being deleted go, too, and cost the same.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {

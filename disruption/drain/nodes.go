@@ -32,14 +32,51 @@ import (
 // budget lets the pods of many nodes go one at a time, that is the larger part: MaxRounds limits it.
 func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index, error) {
 	names := slices.Compact(slices.Sorted(slices.Values(nodes)))
-	drains := make([]Drain, len(names))
 	if err := optionsErr(x, o); err != nil {
-		for i, name := range names {
-			drains[i].Node = name
-		}
-		return drains, x, err
+		return undecided(names), x, err
 	}
-	o, problems := o.checked()
+	var problems error
+	o.inventory, problems = newInventory(x, o)
+	drains, after := together(x, names, o)
+	return drains, after, errors.Join(x.Err(), problems)
+}
+
+// Each plays the drain of each node alone, as [Node] does, and returns one Drain for each node, sorted by name: a name that is
+// there twice counts once. It costs less than Node for each of them: with Options.Nodes, what room the nodes have is
+// counted once. 5,000 nodes with 15,000 pods take 0.6 s, with room or without (BenchmarkEachNodeWithNodes, 2026-11-26,
+// 2 vCPU, beside other work).
+func Each(x *disruption.Index, nodes []string, o Options) ([]Drain, error) {
+	names := slices.Compact(slices.Sorted(slices.Values(nodes)))
+	if err := optionsErr(x, o); err != nil {
+		return undecided(names), err
+	}
+	var problems error
+	o.inventory, problems = newInventory(x, o)
+	return each(x, names, o), errors.Join(x.Err(), problems)
+}
+
+// each drains each node alone. The options have the inventory of x.
+func each(x *disruption.Index, names []string, o Options) []Drain {
+	drains := make([]Drain, len(names))
+	for i, name := range names {
+		alone, _ := together(x, []string{name}, o)
+		drains[i] = alone[0]
+	}
+	return drains
+}
+
+// undecided are the drains with options that are wrong.
+func undecided(names []string) []Drain {
+	drains := make([]Drain, len(names))
+	for i, name := range names {
+		drains[i].Node = name
+	}
+	return drains
+}
+
+// together drains the nodes at the same time. The options have the inventory of x.
+func together(x *disruption.Index, names []string, o Options) ([]Drain, *disruption.Index) {
+	drains := make([]Drain, len(names))
 	left := make([][]*corev1.Pod, len(names))
 	for i, name := range names {
 		drains[i], left[i] = sorted(x, name, o)
@@ -49,11 +86,10 @@ func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption
 	}
 	w := newDrainer(x, names, left, o)
 	stuck := w.play()
-	err := errors.Join(x.Err(), problems)
 	if !w.settleOutcomes(drains, stuck) {
-		return drains, x, err
+		return drains, x
 	}
-	return drains, w.x, err
+	return drains, w.x
 }
 
 // play goes from round to round until no pod waits. It reports whether a round brought nothing, and no later one would.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -300,6 +301,25 @@ func TestRecreatedPodsHaveRoom(t *testing.T) {
 	})
 	require.Positive(t, placed)
 	require.Positive(t, pending)
+}
+
+// What one drain found out about the nodes does not change the next one.
+func TestEachIsNodeOfEach(t *testing.T) {
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := randomOptions(r, c)
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		drains, err := drain.Each(x, slices.Concat(c.Nodes, c.Nodes[:1]), o)
+		names := slices.Compact(slices.Sorted(slices.Values(c.Nodes)))
+		require.Len(t, drains, len(names))
+		for i, name := range names {
+			want, _, wanted := drain.Node(x, name, o)
+			if diff := cmp.Diff(want, drains[i]); diff != "" {
+				return fmt.Errorf("%s (-Node +Each):\n%s", name, diff)
+			}
+			require.Equal(t, wanted, err)
+		}
+		return nil
+	})
 }
 
 func namesOf(pods []*corev1.Pod) []types.NamespacedName {

@@ -331,7 +331,7 @@ func TestFits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Now, d.Outcome)
 	require.Equal(t, "n2", after.Pod(nn("web-0")).Spec.NodeName)
-	require.Equal(t, map[string]bool{"n1": true, "n2": true}, asked)
+	require.Equal(t, map[string]bool{"n0": true, "n1": true, "n2": true}, asked)
 
 	all := func(*corev1.Pod, *corev1.Node) bool { return true }
 	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{

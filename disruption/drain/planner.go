@@ -222,6 +222,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 		p.forget() // any budget may have let go of an entry of its status
 	}
 	p.x = w.x
+	p.o.inventory = p.o.inventory.in(p.x)
 	if w.placement != nil {
 		p.moveTo(w.placement.taken)
 	}

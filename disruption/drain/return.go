@@ -104,7 +104,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	at := stamp(w.x.Now())
 	if w.o.checksNodes() {
 		if w.placement == nil {
-			w.placement = newPlacement(w.o, w.byName)
+			w.placement = newPlacement(w.o.inventory, w.byName)
 		}
 		w.placement.roundEnds(gone)
 	}

@@ -22,10 +22,11 @@ type shape struct {
 	selector labels.Selector
 	affine   bool
 	terms    []term
-	// from is the first node that may have room. The nodes before have none, and no pod on them goes.
-	from int
-	// message is why there is no node.
-	message string
+	// checked is how many nodes of the inventory were checked. takers are those of them that take such a pod, and reasons
+	// counts why the others do not.
+	checked int
+	takers  []int
+	reasons map[string]int
 }
 
 // term is a term of a node selector that can match.
@@ -36,13 +37,13 @@ type term struct {
 }
 
 // shapeOf returns the shape of the pod, each shape once. With Options.Fits, pods of one shape may fit differently.
-func (p *placement) shapeOf(pod *corev1.Pod) *shape {
+func (v *inventory) shapeOf(pod *corev1.Pod) *shape {
 	required := requiredAffinity(pod)
-	s := &shape{requests: requestsOf(pod), ports: hostPorts(pod), tolerations: pod.Spec.Tolerations}
+	s := &shape{requests: requestsOf(pod), ports: hostPorts(pod), tolerations: pod.Spec.Tolerations, reasons: map[string]int{}}
 	var key string
-	if p.fits == nil {
+	if v.fits == nil {
 		key = string(snapshot.JSON([]any{s.requests, s.ports, s.tolerations, pod.Spec.NodeSelector, required}))
-		if known := p.shapes[key]; known != nil {
+		if known := v.shapes[key]; known != nil {
 			return known
 		}
 	}
@@ -55,8 +56,8 @@ func (p *placement) shapeOf(pod *corev1.Pod) *shape {
 			}
 		}
 	}
-	if p.fits == nil {
-		p.shapes[key] = s
+	if v.fits == nil {
+		v.shapes[key] = s
 	}
 	return s
 }

@@ -32,7 +32,7 @@ type slowDrainer struct {
 }
 
 func slowNodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index) {
-	o, _ = o.checked()
+	o.inventory, _ = newInventory(x, o)
 	drains := make([]Drain, len(nodes))
 	left := make([][]*corev1.Pod, len(nodes))
 	for i, name := range nodes {
@@ -61,6 +61,9 @@ func (w *slowDrainer) play() (stuck bool) {
 			w.try(i)
 		}
 		w.showQueue()
+		if w.o.checksNodes() { // nothing is known of the nodes from rounds before
+			w.placement = newPlacement(w.o.inventory.in(w.x), w.byName)
+		}
 		changed := w.finish()
 		w.queue = nil
 		for _, b := range w.budgets {

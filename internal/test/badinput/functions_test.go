@@ -67,7 +67,7 @@ func surfaces() []surface {
 		}, []reflect.Type{of[disruption.Index](), of[disruption.UpdateStatus](), of[disruption.ClearDisruptionTarget](), of[disruption.BudgetExplanation](), of[disruption.Counts](),
 			of[disruption.Verdict](), of[disruption.Eviction](), of[disruption.PodExplanation]()}},
 		{"disruption/drain", map[string]any{
-			"Node": drain.Node, "Nodes": drain.Nodes, "Pods": drain.Pods, "Violations": drain.Violations, "Waves": drain.Waves,
+			"Each": drain.Each, "Node": drain.Node, "Nodes": drain.Nodes, "Pods": drain.Pods, "Violations": drain.Violations, "Waves": drain.Waves,
 		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod](), of[drain.PendingPod]()}},
 		{"admission", map[string]any{
 			"Decide": admission.Decide, "ServiceCIDRDelete": admission.ServiceCIDRDelete, "ClusterRoleWrite": admission.ClusterRoleWrite, "Eviction": admission.Eviction,

@@ -1,0 +1,235 @@
+package drain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// inventory is the nodes of a cluster, and what was found out about their room. Drains that begin with the same cluster
+// share it.
+type inventory struct {
+	x     *disruption.Index
+	nodes []place // by name, each name once
+	fits  func(*corev1.Pod, *corev1.Node) bool
+	// rooms are what room nodes have, by their number in nodes, and shapes what is known of pods.
+	rooms  map[int]*room
+	shapes map[string]*shape
+}
+
+// place is a node. never is why no pod is placed there, whatever pod it is.
+type place struct {
+	*corev1.Node
+	never string
+}
+
+// newInventory returns the nodes of the options, and what is wrong with them.
+func newInventory(x *disruption.Index, o Options) (*inventory, error) {
+	var problems snapshot.Problems
+	nodes := make([]*corev1.Node, 0, len(o.Nodes))
+	for _, n := range o.Nodes {
+		switch {
+		case n == nil:
+			problems.Add(&purekube.ObjectError{Kind: "Node", Err: purekube.ErrNil})
+		case n.Name == "":
+			problems.Add(snapshot.NamelessError("Node"))
+		default:
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	of := &inventory{fits: o.Fits, nodes: make([]place, 0, len(nodes))}
+	for _, n := range nodes {
+		if last := len(of.nodes) - 1; last >= 0 && of.nodes[last].Name == n.Name {
+			// It is not known which of them is the node.
+			of.nodes[last].never = doubled
+			problems.Add(snapshot.DuplicateError("Node", types.NamespacedName{Name: n.Name}))
+			continue
+		}
+		of.nodes = append(of.nodes, place{n, neverTakes(n)})
+	}
+	return of.in(x), problems.Err()
+}
+
+// in returns the nodes in another cluster.
+func (v *inventory) in(x *disruption.Index) *inventory {
+	return &inventory{x: x, nodes: v.nodes, fits: v.fits, rooms: map[int]*room{}, shapes: map[string]*shape{}}
+}
+
+// neverTakes is why the node takes no pod, whatever pod it is: its kubelet does not run.
+func neverTakes(n *corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return ""
+		}
+	}
+	return notReady
+}
+
+// find returns the number of the node of this name.
+func (v *inventory) find(name string) (i int, found bool) {
+	return slices.BinarySearchFunc(v.nodes, name, func(n place, name string) int { return cmp.Compare(n.Name, name) })
+}
+
+// taker is the node of this position among the nodes that take pods of the shape. Only as many nodes are checked as that
+// takes.
+func (v *inventory) taker(s *shape, position int, pod *corev1.Pod) (node int, found bool) {
+	for position >= len(s.takers) && s.checked < len(v.nodes) {
+		v.check(s, pod)
+	}
+	if position < len(s.takers) {
+		return s.takers[position], true
+	}
+	return 0, false
+}
+
+// check checks one node more.
+func (v *inventory) check(s *shape, pod *corev1.Pod) {
+	i := s.checked
+	s.checked++
+	reasons := v.refuses(i, s, pod, func() *room { return v.room(i) })
+	if len(reasons) == 0 {
+		s.takers = append(s.takers, i)
+	}
+	for _, reason := range reasons {
+		s.reasons[reason]++
+	}
+}
+
+// reasons counts why nodes do not take the pod.
+func (v *inventory) reasons(s *shape, pod *corev1.Pod) map[string]int {
+	for s.checked < len(v.nodes) {
+		v.check(s, pod)
+	}
+	return s.reasons
+}
+
+// refuses returns why the node does not take the pod while it has that room: the reasons of the first of kube-scheduler's
+// filters that refuses it, and nothing if all accept it.
+func (v *inventory) refuses(i int, s *shape, pod *corev1.Pod, room func() *room) []string {
+	n := v.nodes[i]
+	switch {
+	case n.never != "":
+		return []string{n.never}
+	case v.fits != nil && n.Spec.Unschedulable:
+		return []string{unschedulable}
+	case v.fits != nil:
+		if !v.fits(pod, n.Node) {
+			return []string{unfitting}
+		}
+	case n.Spec.Unschedulable && !s.tolerates(corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+		return []string{unschedulable}
+	case slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return (t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute) && !s.tolerates(t)
+	}):
+		return []string{untolerated}
+	case !s.selects(n.Node):
+		return []string{unmatched}
+	}
+	switch left := room(); {
+	case left.unclear:
+		return []string{unclear}
+	case slices.ContainsFunc(s.ports, left.hasPort):
+		return []string{portsTaken}
+	default:
+		return left.lacks(s.requests)
+	}
+}
+
+// room returns what room the node has. It is counted once.
+func (v *inventory) room(i int) *room {
+	known := v.rooms[i]
+	if known == nil {
+		known = roomOf(v.x, v.nodes[i].Node, nil)
+		v.rooms[i] = known
+	}
+	return known
+}
+
+// room is what a node has left. unclear: it is not known.
+type room struct {
+	unclear bool
+	free    requests
+	pods    int64
+	// ports are the taken ports of the host, with their addresses.
+	ports map[hostPort][]string
+}
+
+// roomOf is the room of a node without the pods that leave it.
+func roomOf(x *disruption.Index, n *corev1.Node, leaves map[types.NamespacedName]bool) *room {
+	left := &room{free: amountsOf(n.Status.Allocatable), pods: n.Status.Allocatable.Pods().Value(), ports: map[hostPort][]string{}}
+	pods, duplicates := x.PodsOnNode(n.Name)
+	left.unclear = len(duplicates) > 0 // it is not known what they request
+	for _, pod := range pods {
+		// kube-scheduler does not count pods that have ended.
+		if !podstate.Terminal(pod) && !leaves[snapshot.KeyOf(pod)] {
+			left.take(requestsOf(pod), hostPorts(pod))
+		}
+	}
+	return left
+}
+
+// clone is a copy to write to.
+func (r *room) clone() *room {
+	own := *r
+	own.free = maps.Clone(r.free)
+	own.ports = maps.Clone(r.ports)
+	for port, addresses := range own.ports {
+		own.ports[port] = slices.Clone(addresses)
+	}
+	return &own
+}
+
+// take counts a pod.
+func (r *room) take(wanted requests, ports []corev1.ContainerPort) {
+	r.pods--
+	for name, amount := range wanted {
+		r.free[name] = max(0, r.free[name]-amount) // less than nothing is nothing
+	}
+	for _, p := range ports {
+		r.ports[portOf(p)] = append(r.ports[portOf(p)], addressOf(p))
+	}
+}
+
+// lacks returns what the node has not enough of.
+func (r *room) lacks(wanted requests) []string {
+	var lacks []string
+	if r.pods < 1 {
+		lacks = append(lacks, tooManyPods)
+	}
+	for name, amount := range wanted {
+		if amount > 0 && amount > r.free[name] {
+			lacks = append(lacks, insufficient+string(name))
+		}
+	}
+	return lacks
+}
+
+// hostPort is a port of a node.
+type hostPort struct {
+	protocol corev1.Protocol
+	number   int32
+}
+
+func portOf(p corev1.ContainerPort) hostPort {
+	return hostPort{cmp.Or(p.Protocol, corev1.ProtocolTCP), p.HostPort}
+}
+
+// everyAddress is the address of a port that is taken on each address of the node.
+const everyAddress = "0.0.0.0"
+
+func addressOf(p corev1.ContainerPort) string { return cmp.Or(p.HostIP, everyAddress) }
+
+// hasPort reports whether a pod on the node has the port of the host.
+func (r *room) hasPort(p corev1.ContainerPort) bool {
+	taken := r.ports[portOf(p)]
+	return len(taken) > 0 && (addressOf(p) == everyAddress || slices.Contains(taken, everyAddress) || slices.Contains(taken, addressOf(p)))
+}
