@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,11 +171,14 @@ func MaxUnavailable(name, value string) *policyv1.PodDisruptionBudget {
 	return b
 }
 
-// Node returns a node with the TTL annotation of a small cluster, and the labels that the kubelet gives a Linux node.
+// Node returns a node that is ready and has room for 110 pods, with the TTL annotation of a small cluster and the labels that
+// the kubelet gives a Linux node. Its allocatable resources have no processor and no memory: set what your pods request.
 func Node(name string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: meta("Node", name, false)}
 	n.Labels = map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	n.Annotations = map[string]string{ttl.Annotation: "0"}
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	return n
 }
 

@@ -25,6 +25,8 @@ type cluster struct {
 	objects int
 	// fullHealth: the pods of the workloads were added.
 	fullHealth bool
+	// madeNodes: nodes were added for them.
+	madeNodes bool
 }
 
 // maxNotes is how many notes are printed.
@@ -71,6 +73,41 @@ func (c *cluster) noteNamespace() {
 		c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf(
 			"all pods of the input are in namespace %s: if kubectl get ran without -A, the other pods of the nodes are not in the answer", c.Pods[0].Namespace)})
 	}
+}
+
+// nodesWithRoom are the nodes on which evicted pods may run: those of the input. Nil: there are none, or it is not known what
+// room they have, since they were made for -at-full-health.
+func (c *cluster) nodesWithRoom() []*corev1.Node {
+	if c.madeNodes {
+		return nil
+	}
+	return c.Nodes
+}
+
+// nodesNote says that drains do not know all nodes on which evicted pods may run. It is empty if they do.
+func (c *cluster) nodesNote() string {
+	switch {
+	case len(c.Pods) == 0:
+		return ""
+	case c.madeNodes:
+		return "The room of the nodes that -nodes adds is not known: evicted pods are assumed to find a node."
+	case len(c.Nodes) == 0:
+		return "No Node in the input: evicted pods are assumed to find a node."
+	}
+	known := map[string]bool{"": true}
+	for _, n := range c.Nodes {
+		known[n.Name] = true
+	}
+	unknown := map[string]bool{}
+	for _, p := range c.Pods {
+		if !known[p.Spec.NodeName] {
+			unknown[p.Spec.NodeName] = true
+		}
+	}
+	if len(unknown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Pods run on nodes that are not in the input (%s): no evicted pod finds a place there.", list(slices.Sorted(maps.Keys(unknown)), 5))
 }
 
 // kindNamed is the kind of this name. Names of kinds that a set has objects of are unique.
@@ -129,7 +166,7 @@ func (c *cluster) holds(key purekube.Key) bool {
 // atFullHealth adds the pods of the workloads, on the nodes of the input and so many more.
 func (c *cluster) atFullHealth(nodes int) {
 	full, err := c.WithNodes(nodes).AtFullHealth()
-	c.fullHealth = true
+	c.fullHealth, c.madeNodes = true, nodes > 0
 	full.Unreadable = maps.Clone(full.Unreadable)
 	for _, err := range flatten(err) {
 		p := problemOf(err, purekube.Key{}, c)

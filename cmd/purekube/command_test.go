@@ -124,6 +124,7 @@ func TestAtFullHealth(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Equal(t, exitPlanned, got.status)
 	require.Contains(t, got.stdout, "node-1  in 2 rounds  2")
+	require.Contains(t, got.stdout, "The room of the nodes that -nodes adds is not known: evicted pods are assumed to find a node.")
 
 	got = plan(t, nil, chart, "plan", "-at-full-health", "-fail-on", "never", "-")
 	require.Equal(t, exitPlanned, got.status, got.stderr)

@@ -98,7 +98,7 @@ func runDrain(inv invocation, sys system) int {
 		names, undecided := r.decidable(f, r.names(f))
 		if len(problems) > 0 {
 			err = f.index.Err()
-		} else if r.inWaves {
+		} else if rep.noteNodes(c); r.inWaves {
 			plan, problems, err = r.planWaves(f, names)
 		} else {
 			drains, err = r.drainNodes(f, names)
@@ -118,9 +118,9 @@ func runDrain(inv invocation, sys system) int {
 	case inv.output == outputJSON:
 		err = rep.writeDrainsJSON(&visibleWriter{w: sys.stdout}, drains, r.together)
 	case len(plan.Waves)+len(plan.blocked) > 0:
-		err = r.writeWaves(sys.stdout, palette(sys.colour), plan)
+		err = r.writeWaves(sys.stdout, palette(sys.colour), plan, rep.Notes)
 	case len(drains) > 0:
-		err = r.writeDrains(sys.stdout, palette(sys.colour), drains)
+		err = r.writeDrains(sys.stdout, palette(sys.colour), drains, rep.Notes)
 	}
 	if status := inv.end(rep, err, sys); status != exitPlanned {
 		return status
@@ -136,28 +136,36 @@ type nodeDrain struct {
 	node string
 	pods int
 	drain.Drain
-	// before and after are the cluster before the drain and after it.
-	before, after *disruption.Index
+	// before is the cluster before the drain.
+	before *disruption.Index
 	// podOf finds the pods of the input.
 	podOf map[types.NamespacedName]*corev1.Pod
-	// together: before is the cluster after the drains of all nodes, as after is.
+	// together: before is the cluster after the drains of all nodes.
 	together bool
 	// explained are the budgets in before, as far as they were asked for: the same for all nodes.
 	explained map[types.NamespacedName]disruption.BudgetExplanation
 }
 
-// fleet is what the drains are asked of.
+// fleet is what the drains are asked of. nodes are where the evicted pods may run; nil: that is not known.
 type fleet struct {
 	c     *cluster
 	index *disruption.Index
 	pods  map[string]int
 	podOf map[types.NamespacedName]*corev1.Pod
+	nodes []*corev1.Node
 }
 
 func newFleet(c *cluster, set settings) *fleet {
 	d := newDrains(c, set)
 	pods, podOf := podsOnNodes(c)
-	return &fleet{c, d.index, pods, podOf}
+	return &fleet{c, d.index, pods, podOf, c.nodesWithRoom()}
+}
+
+// options are the flags, with the nodes on which the evicted pods may run.
+func (r *drainRequest) options(f *fleet) drain.Options {
+	o := r.flags
+	o.Nodes = f.nodes
+	return o
 }
 
 // names are the nodes to drain, sorted, each once.
@@ -171,30 +179,29 @@ func (r *drainRequest) names(f *fleet) []string {
 // drainNodes drains the nodes. The error is what is wrong with the input as a whole.
 func (r *drainRequest) drainNodes(f *fleet, names []string) ([]nodeDrain, error) {
 	if !r.together {
-		return r.each(f, names), f.index.Err()
+		return r.each(f, names)
 	}
-	played, after, err := drain.Nodes(f.index, names, r.flags)
-	var drains []nodeDrain
-	explained := map[types.NamespacedName]disruption.BudgetExplanation{}
-	for _, d := range played {
-		// What is in the way of a node may be what the others evicted.
-		drains = append(drains, nodeDrain{
-			node: d.Node, pods: f.pods[d.Node], Drain: d, before: after, after: after, podOf: f.podOf, explained: explained, together: true,
-		})
+	played, after, err := drain.Nodes(f.index, names, r.options(f))
+	// What is in the way of a node may be what the others evicted.
+	drains := f.explained(played, after)
+	for i := range drains {
+		drains[i].together = true
 	}
 	return drains, err
 }
 
 // each drains each node alone.
-func (r *drainRequest) each(f *fleet, names []string) []nodeDrain {
+func (r *drainRequest) each(f *fleet, names []string) ([]nodeDrain, error) {
+	played, err := drain.Each(f.index, names, r.options(f))
+	return f.explained(played, f.index), err
+}
+
+// explained are the drains with what explains them. What is in the way is in x.
+func (f *fleet) explained(played []drain.Drain, x *disruption.Index) []nodeDrain {
 	var drains []nodeDrain
-	explained := map[types.NamespacedName]disruption.BudgetExplanation{}
-	for _, name := range names {
-		// The error is f.index.Err.
-		played, after, _ := drain.Node(f.index, name, r.flags)
-		drains = append(drains, nodeDrain{
-			node: name, pods: f.pods[name], Drain: played, before: f.index, after: after, podOf: f.podOf, explained: explained,
-		})
+	budgets := map[types.NamespacedName]disruption.BudgetExplanation{}
+	for _, d := range played {
+		drains = append(drains, nodeDrain{node: d.Node, pods: f.pods[d.Node], Drain: d, before: x, podOf: f.podOf, explained: budgets})
 	}
 	return drains
 }
@@ -218,7 +225,7 @@ func withPods(drains []nodeDrain) (some []nodeDrain, empty int) {
 }
 
 // writeDrains prints a table of the nodes, and below each row what is in the way.
-func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) error {
+func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, notes []string) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	how := ""
@@ -237,6 +244,7 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) e
 	if r.all() || len(drains) > 1 {
 		t.line(0, "Drains: ", drainTotals(drains, empty), plain)
 	}
+	t.notes(notes)
 	return out.Flush()
 }
 
@@ -318,6 +326,10 @@ func (d nodeDrain) inTheWay() []string {
 		if p.Code == drain.ReasonEvictionRefused {
 			why = d.blockedBy(p.Eviction)
 		}
+		pods[why] = append(pods[why], p.Pod.String())
+	}
+	for _, p := range d.Pending {
+		why := "finds no node: " + strings.TrimSuffix(p.Message, ".")
 		pods[why] = append(pods[why], p.Pod.String())
 	}
 	var lines []string

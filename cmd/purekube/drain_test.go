@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +12,11 @@ import (
 
 	"github.com/purekube/purekube/disruption/drain"
 )
+
+// nodeOf is a node with room for so many pods.
+func nodeOf(name string, pods int) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q},"status":{"allocatable":{"pods":"%d"},"conditions":[{"type":"Ready","status":"True"}]}}`, name, pods) + "\n"
+}
 
 func scaledPod(name, app, kind, node string) string { return podOf(name, app, kind, node, "True") }
 
@@ -23,7 +30,10 @@ func TestDrainTable(t *testing.T) {
 		scaledPod("db-3", "db", "StatefulSet", "node-b") + scaledPod("web-0", "web", "StatefulSet", "node-b") +
 		scaledPod("ledger-0", "ledger", "StatefulSet", "node-c") + scaledPod("ledger-1", "ledger", "StatefulSet", "node-e") +
 		scaledPod("proxy-0", "proxy", "DaemonSet", "node-d") +
-		scaledPod("queue-0", "queue", "Queue", "node-f") + `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-z"}}`
+		scaledPod("queue-0", "queue", "Queue", "node-f") + nodeOf("node-z", 110)
+	for _, name := range []string{"node-a", "node-b", "node-c", "node-d", "node-e", "node-f"} {
+		manifests += nodeOf(name, 110)
+	}
 	for _, tc := range []struct {
 		name, reason string
 		args         []string
@@ -77,6 +87,53 @@ node-c  never   1     0        0        1
 			if diff := cmp.Diff(tc.want, got.stdout); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
+		})
+	}
+}
+
+// An evicted pod needs a node. What is not known of the nodes is said.
+func TestDrainNeedsNodes(t *testing.T) {
+	web := statefulSetOf("web", 2) + budgetOf("web", "web", `"maxUnavailable":1`, noStatus) +
+		scaledPod("web-0", "web", "StatefulSet", "node-a") + scaledPod("web-1", "web", "StatefulSet", "node-b")
+	for _, tc := range []struct {
+		name, reason, nodes, want string
+	}{
+		{"no room", "the other node is full", nodeOf("node-a", 1) + nodeOf("node-b", 1), `kubectl drain
+NODE    DRAINS               PODS  EVICTED  SKIPPED  STAY
+node-a  leaves pods pending  1     1        0        0
+    round 1: evicts shop/web-0
+    finds no node: 0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable:
+        shop/web-0
+`},
+		{"room", "for one pod more", nodeOf("node-a", 1) + nodeOf("node-b", 2), `kubectl drain
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-a  now     1     1        0        0
+    round 1: evicts shop/web-0
+`},
+		{"no nodes", "kubectl get ran without nodes", "", `kubectl drain
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-a  now     1     1        0        0
+    round 1: evicts shop/web-0
+No Node in the input: evicted pods are assumed to find a node.
+`},
+		{"one node", "kubectl get node node-a", nodeOf("node-a", 2), `kubectl drain
+NODE    DRAINS               PODS  EVICTED  SKIPPED  STAY
+node-a  leaves pods pending  1     1        0        0
+    round 1: evicts shop/web-0
+    finds no node: 0/1 nodes are available: 1 node(s) were unschedulable: shop/web-0
+Pods run on nodes that are not in the input (node-b): no evicted pod finds a place there.
+`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, web+tc.nodes, "-", "-drain", "node-a")
+			require.Empty(t, got.stderr)
+			require.Equal(t, tc.want, got.stdout, tc.reason)
+
+			got = plan(t, nil, web+tc.nodes, "-", "-drain", "node-a", "-o", "json")
+			var report jsonDrains
+			require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+			require.Equal(t, tc.nodes != "", report.Drains[0].NodesChecked, tc.reason)
+			require.Equal(t, strings.Contains(tc.want, "in the input"), len(report.Notes) == 1, tc.reason)
 		})
 	}
 }

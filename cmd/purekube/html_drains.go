@@ -30,7 +30,9 @@ func (r *report) newDrainTable(c *cluster, inv invocation) *drainTable {
 		r.addProblem(p)
 	}
 	// What is wrong with the input is among the problems of the report.
-	drains, empty := withPods(request.each(f, names))
+	r.noteNodes(c)
+	all, _ := request.each(f, names)
+	drains, empty := withPods(all)
 	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, empty), Worst: classOK}
 	slices.SortStableFunc(drains, func(a, b nodeDrain) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, d := range drains {

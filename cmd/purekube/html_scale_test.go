@@ -26,7 +26,8 @@ func scaleInput(budgets, nodes int) string {
 		if i < 3 {
 			ttl = "0"
 		}
-		fmt.Fprintf(&b, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-%03d.eu-west-1.compute.internal","annotations":{"node.alpha.kubernetes.io/ttl":%q}}}`+"\n", i, ttl)
+		fmt.Fprintf(&b, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-%03d.eu-west-1.compute.internal","annotations":{"node.alpha.kubernetes.io/ttl":%q}},
+			"status":{"allocatable":{"pods":"110"},"conditions":[{"type":"Ready","status":"True"}]}}`+"\n", i, ttl)
 	}
 	for i := range budgets {
 		app := fmt.Sprintf("service-%03d", i)

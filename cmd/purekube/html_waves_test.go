@@ -29,13 +29,13 @@ func TestPageOfWaves(t *testing.T) {
 	text := strings.Join(strings.Fields(page.text), " ")
 	for _, want := range []string{
 		"kubectl drain, in waves of at most 2 nodes with the same " + zoneLabel + ", each in at most 2 rounds",
-		"Wave 1, east 4 pods, 2 rounds east-1east-2 Wave 2, west 3 pods, 1 round west-1west-2 Wave 3, west 1 pod, 1 round west-3 In no wave",
+		"Wave 1, east 4 pods, 2 rounds east-1east-2 Wave 2, west 4 pods, 2 rounds west-1west-2 Wave 3, west 2 pods, 1 round west-3 In no wave",
 		"east-3 never", "budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0",
 	} {
 		require.Contains(t, text, want)
 	}
 	require.Contains(t, got.stdout, `<li class="box group-0" title="east-1: 2 pods evicted in 1 round">east-1</li>`)
-	require.Contains(t, got.stdout, `<li class="box group-1" title="west-3: 1 pod evicted in 1 round">west-3</li>`)
+	require.Contains(t, got.stdout, `<li class="box group-1" title="west-3: 2 pods evicted in 1 round">west-3</li>`)
 	require.Contains(t, got.stdout, `<span class="box blocked group-0" title="east-3: in no wave">east-3</span>`)
 
 	without := plan(t, nil, "", "report", "-now", noon, fleetFile)

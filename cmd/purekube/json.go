@@ -49,6 +49,7 @@ type (
 		NowFrom       string        `json:"nowFrom"`
 		Together      bool          `json:"together,omitempty"`
 		Drains        []drain.Drain `json:"drains"`
+		Notes         []string      `json:"notes,omitempty"`
 		Errors        []jsonProblem `json:"errors,omitempty"`
 	}
 	jsonWaves struct {
@@ -57,6 +58,7 @@ type (
 		NowFrom       string        `json:"nowFrom"`
 		Waves         []drain.Wave  `json:"waves"`
 		Blocked       []drain.Drain `json:"blocked,omitempty"`
+		Notes         []string      `json:"notes,omitempty"`
 		Errors        []jsonProblem `json:"errors,omitempty"`
 	}
 	jsonAction struct {
@@ -112,7 +114,7 @@ func (r *report) writeJSON(w io.Writer) error {
 
 // writeDrainsJSON prints drains for programs.
 func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, together bool) error {
-	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: []drain.Drain{}, Errors: r.errors()}
+	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: []drain.Drain{}, Notes: r.Notes, Errors: r.errors()}
 	for _, d := range drains {
 		out.Drains = append(out.Drains, d.Drain)
 	}
@@ -121,7 +123,7 @@ func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, together bool)
 
 // writeWavesJSON prints waves for programs.
 func (r *report) writeWavesJSON(w io.Writer, plan drain.Plan) error {
-	out := jsonWaves{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked, Errors: r.errors()}
+	out := jsonWaves{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked, Notes: r.Notes, Errors: r.errors()}
 	if out.Waves == nil {
 		out.Waves = []drain.Wave{}
 	}

@@ -166,6 +166,13 @@ func (r *report) sayUndecided(sys system) {
 	}
 }
 
+// noteNodes says which nodes the drains do not know.
+func (r *report) noteNodes(c *cluster) {
+	if note := c.nodesNote(); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+}
+
 // add takes a core's section in, its errors among the problems.
 func (r *report) add(s section, c *cluster) {
 	for _, f := range s.Findings {

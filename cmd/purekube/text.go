@@ -85,13 +85,17 @@ func (r *report) writeText(w io.Writer, p palette) error {
 	if len(absent) > 0 {
 		t.line(0, "Nothing in the input for: ", strings.Join(absent, ", "), plain)
 	}
-	for _, note := range r.Notes {
-		t.line(0, "", note, t.p.notice)
-	}
+	t.notes(r.Notes)
 	if len(r.Sections) > 0 {
 		t.closing(r)
 	}
 	return out.Flush()
+}
+
+func (t printer) notes(notes []string) {
+	for _, note := range notes {
+		t.line(0, "", note, t.p.notice)
+	}
 }
 
 func (t printer) section(s section) {

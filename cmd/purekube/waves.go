@@ -21,7 +21,7 @@ type wavePlan struct {
 // planWaves plans waves of the nodes. The problems are the nodes that are in none for lack of a label. The error is what
 // is wrong with the input as a whole.
 func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem, error) {
-	o := drain.WaveOptions{Options: r.flags, MaxNodes: r.most, Rounds: r.rounds}
+	o := drain.WaveOptions{Options: r.options(f), MaxNodes: r.most, Rounds: r.rounds}
 	if r.rounds == 0 {
 		o.Rounds = -1
 	}
@@ -37,13 +37,12 @@ func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem,
 		o.GroupOf = func(node string) string { return groups[node] }
 	}
 	plan, after, err := drain.Waves(f.index, names, o)
-	blocked := make([]string, len(plan.Blocked))
-	for i, d := range plan.Blocked {
-		blocked[i] = d.Node
+	drains := f.explained(plan.Blocked, after)
+	for i := range drains {
+		there, doubled := after.PodsOnNode(drains[i].node) // pods of waves may run there now
+		drains[i].pods = len(there) + len(doubled)
 	}
-	end := *f
-	end.index = after
-	return wavePlan{plan, r.each(&end, blocked)}, problems, err
+	return wavePlan{plan, drains}, problems, err
 }
 
 // rounds is how many rounds the wave takes.
@@ -83,7 +82,7 @@ func (r *drainRequest) wavesText() string {
 }
 
 // writeWaves prints a table of the waves with the nodes of each, and the drains of the nodes that are in none.
-func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan) error {
+func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, notes []string) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	t.line(0, "", r.command()+r.wavesText(), t.p.core)
@@ -115,6 +114,7 @@ func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan) error {
 		r.writeRows(t, plan.blocked)
 	}
 	t.line(0, "Waves: ", plan.totals(), plain)
+	t.notes(notes)
 	return out.Flush()
 }
 

@@ -26,6 +26,11 @@ NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 east-3  never   1     0        0        1
     budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0
 `
+	const blockedAfterWaves = `In no wave, each node alone after the last wave:
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+east-3  never   3     2        0        1
+    budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0
+`
 	for _, tc := range []struct {
 		name, reason string
 		args         []string
@@ -50,15 +55,15 @@ east-2  in 2 rounds  2     2        0        0
     budget shop/db: of 1 pod on this node, 0 can be evicted in the first round
 Drains: 1 now, 1 in rounds
 `},
-		{name: "waves", reason: "one round, any size, every node: no two nodes with a pod of db", args: []string{"-waves"}, want: `kubectl drain, in waves, each in 1 round
+		{name: "waves", reason: "one round, any size, every node: no two nodes with a pod of db; pods of wave 1 move to the nodes of later ones", args: []string{"-waves"}, want: `kubectl drain, in waves, each in 1 round
 WAVE  NODES  EVICTED  ROUNDS
 1     3      4        1
     east-1, west-2, west-3
-2     1      2        1
+2     1      3        1
     east-2
-3     1      2        1
+3     1      3        1
     west-1
-` + blocked + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
+` + blockedAfterWaves + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
 `},
 		{name: "waves by zone", reason: "zone after zone, two nodes in two rounds",
 			args: []string{"-waves", "all", "-max", "2", "-rounds", "2", "-by", zoneLabel, "-force"}, want: `kubectl drain --force, in waves of at most 2 nodes with the same topology.kubernetes.io/zone, each
@@ -66,11 +71,12 @@ WAVE  NODES  EVICTED  ROUNDS
 WAVE  NODES  EVICTED  ROUNDS  GROUP
 1     2      4        2       east
     east-1, east-2
-2     2      3        1       west
+2     2      4        2       west
     west-1, west-2
-3     1      1        1       west
+3     1      2        1       west
     west-3
-` + blocked + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
+` + blockedAfterWaves + `    budget shop/db: of 2 pods on this node, 1 can be evicted at once
+` + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
 `},
 		{name: "waves of some nodes", reason: "the others are not in the plan; 0 rounds are any number",
 			args: []string{"-waves", "east-1", "east-2", "west-1", "-rounds", "0"}, want: `kubectl drain, in waves, each in any number of rounds
@@ -123,7 +129,7 @@ func TestDrainOfSeveralNodesJSON(t *testing.T) {
 	for _, w := range waves.Waves {
 		groups = append(groups, w.Group+": "+strings.Join(w.Nodes, " "))
 	}
-	require.Equal(t, []string{"east: east-1", "east: east-2", "west: west-1 west-2 west-3"}, groups)
+	require.Equal(t, []string{"east: east-1", "east: east-2", "west: west-1 west-3", "west: west-2"}, groups, "web-b went to west-2, and web allows two")
 	require.Len(t, waves.Blocked, 1)
 	require.Equal(t, drain.Never, waves.Blocked[0].Outcome)
 

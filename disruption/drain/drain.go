@@ -234,12 +234,12 @@ type RefusedPod struct {
 //   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
 //     for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
 //
-// With Options.Nodes, a recreated pod runs on the first node by name that takes it, as kube-scheduler's filters
-// NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not
-// drained. If there is none, the pod stays Pending: budgets that expect it do not count it as healthy, Drain.Pending says
-// why, and a StatefulSet with OrderedReady recreates none after it. The check is no scheduler: it does not know topology
-// spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower priority, and a pod that is
-// Pending stays so, in whatever round room becomes free.
+// With Options.Nodes, a recreated pod runs on a node that takes it, as kube-scheduler's filters NodeUnschedulable,
+// TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not drained: on the one with the
+// fewest pods, the first by name of several. If there is none, the pod stays Pending: budgets that expect it do not count it
+// as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. The check is no
+// scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
+// priority, and a pod that is Pending stays so, in whatever round room becomes free.
 //
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
 // controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
@@ -265,8 +265,8 @@ type RefusedPod struct {
 //
 // A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
 // controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted
-// once. With Options.Nodes it also costs one pass over the nodes, and the pods of the nodes that it looks at: pods of one
-// shape (requests, ports, tolerations and affinity) look at each node once. With Options.Fits, each pod looks at each node.
+// once. With Options.Nodes it also costs one pass over the nodes and their pods, and pods of one shape (requests, ports,
+// tolerations and affinity) look at each node at most once. With Options.Fits, each pod looks at each node.
 //
 // If a pod waits for a second round, the pods of its budget that are being deleted go, too, and cost the same.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {

@@ -20,7 +20,9 @@ type inventory struct {
 	x     *disruption.Index
 	nodes []place // by name, each name once
 	fits  func(*corev1.Pod, *corev1.Node) bool
-	// rooms are what room nodes have, by their number in nodes, and shapes what is known of pods.
+	// running is how many pods each node has. order are the numbers of the nodes, those with the fewest pods first.
+	running, order []int
+	// rooms are what room nodes have, and shapes what is known of pods.
 	rooms  map[int]*room
 	shapes map[string]*shape
 }
@@ -46,7 +48,7 @@ func newInventory(x *disruption.Index, o Options) (*inventory, error) {
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	of := &inventory{fits: o.Fits, nodes: make([]place, 0, len(nodes))}
+	of := &inventory{x: x, fits: o.Fits, nodes: make([]place, 0, len(nodes)), rooms: map[int]*room{}}
 	for _, n := range nodes {
 		if last := len(of.nodes) - 1; last >= 0 && of.nodes[last].Name == n.Name {
 			// It is not known which of them is the node.
@@ -56,12 +58,49 @@ func newInventory(x *disruption.Index, o Options) (*inventory, error) {
 		}
 		of.nodes = append(of.nodes, place{n, neverTakes(n)})
 	}
-	return of.in(x), problems.Err()
+	of.running = make([]int, len(of.nodes))
+	for i := range of.nodes {
+		of.count(i)
+	}
+	of.sort()
+	return of, problems.Err()
 }
 
-// in returns the nodes in another cluster.
-func (v *inventory) in(x *disruption.Index) *inventory {
-	return &inventory{x: x, nodes: v.nodes, fits: v.fits, rooms: map[int]*room{}, shapes: map[string]*shape{}}
+// count counts the pods of a node.
+func (v *inventory) count(i int) {
+	v.running[i] = 0
+	pods, _ := v.x.PodsOnNode(v.nodes[i].Name)
+	for _, pod := range pods {
+		if !podstate.Terminal(pod) {
+			v.running[i]++
+		}
+	}
+}
+
+// sort sorts the nodes, and forgets what was found out in another order.
+func (v *inventory) sort() {
+	v.order = make([]int, len(v.nodes))
+	for i := range v.order {
+		v.order[i] = i
+	}
+	slices.SortFunc(v.order, func(a, b int) int { return cmp.Or(cmp.Compare(v.running[a], v.running[b]), cmp.Compare(a, b)) })
+	v.shapes = map[string]*shape{}
+}
+
+// after returns the nodes in the cluster that a drain left.
+func (v *inventory) after(x *disruption.Index, p *placement) *inventory {
+	next := *v
+	next.x, next.running, next.rooms = x, slices.Clone(v.running), maps.Clone(v.rooms)
+	changed := maps.Clone(p.cordoned)
+	for i := range p.rooms {
+		changed[i] = true
+	}
+	for i := range changed {
+		delete(next.rooms, i)
+		next.count(i)
+	}
+	next.sort()
+	return &next
 }
 
 // neverTakes is why the node takes no pod, whatever pod it is: its kubelet does not run.
@@ -93,9 +132,9 @@ func (v *inventory) taker(s *shape, position int, pod *corev1.Pod) (node int, fo
 
 // check checks one node more.
 func (v *inventory) check(s *shape, pod *corev1.Pod) {
-	i := s.checked
+	i := v.order[s.checked]
 	s.checked++
-	reasons := v.refuses(i, s, pod, func() *room { return v.room(i) })
+	reasons := v.refuses(i, s, pod, v.room)
 	if len(reasons) == 0 {
 		s.takers = append(s.takers, i)
 	}
@@ -112,9 +151,9 @@ func (v *inventory) reasons(s *shape, pod *corev1.Pod) map[string]int {
 	return s.reasons
 }
 
-// refuses returns why the node does not take the pod while it has that room: the reasons of the first of kube-scheduler's
+// refuses returns why the node does not take the pod with that room: the reasons of the first of kube-scheduler's
 // filters that refuses it, and nothing if all accept it.
-func (v *inventory) refuses(i int, s *shape, pod *corev1.Pod, room func() *room) []string {
+func (v *inventory) refuses(i int, s *shape, pod *corev1.Pod, room func(i int) *room) []string {
 	n := v.nodes[i]
 	switch {
 	case n.never != "":
@@ -134,7 +173,7 @@ func (v *inventory) refuses(i int, s *shape, pod *corev1.Pod, room func() *room)
 	case !s.selects(n.Node):
 		return []string{unmatched}
 	}
-	switch left := room(); {
+	switch left := room(i); {
 	case left.unclear:
 		return []string{unclear}
 	case slices.ContainsFunc(s.ports, left.hasPort):
@@ -154,11 +193,12 @@ func (v *inventory) room(i int) *room {
 	return known
 }
 
-// room is what a node has left. unclear: it is not known.
+// room is what a node has left, and how many pods run there. unclear: it is not known.
 type room struct {
 	unclear bool
 	free    requests
 	pods    int64
+	running int
 	// ports are the taken ports of the host, with their addresses.
 	ports map[hostPort][]string
 }
@@ -191,6 +231,7 @@ func (r *room) clone() *room {
 // take counts a pod.
 func (r *room) take(wanted requests, ports []corev1.ContainerPort) {
 	r.pods--
+	r.running++
 	for name, amount := range wanted {
 		r.free[name] = max(0, r.free[name]-amount) // less than nothing is nothing
 	}

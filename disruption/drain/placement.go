@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,33 +38,31 @@ const (
 	unfitting = "node(s) were refused by Options.Fits"
 )
 
-// placement places the recreated pods of one drain on nodes, the first that fits by name.
+// placement places the recreated pods of one drain: on the node with the fewest pods, of those that take it.
 type placement struct {
 	inventory *inventory
 	// cordoned are the nodes of the drain. All nodes here are their numbers in the inventory.
 	cordoned map[int]bool
-	// rooms are the nodes whose room the drain has changed: pods came, or went. emptier are the nodes that pods left,
-	// sorted: they may take a pod that they refuse in the inventory.
+	// rooms are the nodes whose room the drain has changed: pods came, or went. changed are the same nodes, those with the
+	// fewest pods first.
 	rooms   map[int]*room
-	emptier []int
+	changed []int
 	search  map[*shape]*search
-	// taken are the names of the nodes that took pods.
-	taken map[string]bool
-	// leaves are the pods that go at the end of this round.
-	leaves map[types.NamespacedName]bool
 }
 
-// search is how far the nodes were searched for pods of a shape. The nodes before have no room, and no pod on them goes.
+// search is how far the nodes were searched for pods of a shape.
 type search struct {
-	// takers counts nodes of shape.takers, and emptier nodes of placement.emptier.
-	takers, emptier int
+	// takers counts nodes of shape.takers that the drain has changed, or that refuse.
+	takers int
+	// refuse are changed nodes that take no such pod, until pods of them go.
+	refuse map[int]bool
 	// message is why there is no node.
 	message string
 }
 
 // newPlacement begins with the nodes as they are in the inventory. The nodes of the drain are cordoned.
 func newPlacement(of *inventory, drains map[string]*nodeDrain) *placement {
-	p := &placement{inventory: of, cordoned: map[int]bool{}, rooms: map[int]*room{}, search: map[*shape]*search{}, taken: map[string]bool{}}
+	p := &placement{inventory: of, cordoned: map[int]bool{}, rooms: map[int]*room{}, search: map[*shape]*search{}}
 	for name := range drains {
 		if i, found := of.find(name); found {
 			p.cordoned[i] = true
@@ -72,119 +71,123 @@ func newPlacement(of *inventory, drains map[string]*nodeDrain) *placement {
 	return p
 }
 
-// roundEnds gives the room of the pods that go back to their nodes, before others take it.
-func (p *placement) roundEnds(gone []*corev1.Pod) {
-	p.leaves = make(map[types.NamespacedName]bool, len(gone))
+// roundEnds gives the room of the pods that go back to their nodes, before others take it. x is the cluster before.
+func (p *placement) roundEnds(x *disruption.Index, gone []*corev1.Pod) {
+	leaves := make(map[types.NamespacedName]bool, len(gone))
+	emptier := map[int]bool{}
 	for _, pod := range gone {
-		p.leaves[snapshot.KeyOf(pod)] = true
-		i, found := p.inventory.find(pod.Spec.NodeName)
-		if !found || p.cordoned[i] {
-			continue
+		leaves[snapshot.KeyOf(pod)] = true
+		if i, found := p.inventory.find(pod.Spec.NodeName); found && !p.cordoned[i] {
+			emptier[i] = true
 		}
-		delete(p.rooms, i) // it is counted again when a pod asks
-		if at, known := slices.BinarySearch(p.emptier, i); !known {
-			p.emptier = slices.Insert(p.emptier, at, i)
-		}
+	}
+	for i := range emptier {
+		p.change(i, roomOf(x, p.inventory.nodes[i].Node, leaves))
 		for _, s := range p.search {
-			s.emptier, s.message = 0, ""
+			delete(s.refuse, i)
+			s.message = ""
 		}
 	}
 }
 
-// place returns the node that takes the pod, and counts the pod there. If there is none, it says why. x is the cluster
-// before the round ends.
-func (p *placement) place(x *disruption.Index, pod *corev1.Pod) (node, message string) {
+// place returns the node that takes the pod, and counts the pod there. If there is none, it says why.
+func (p *placement) place(pod *corev1.Pod) (node, message string) {
 	shape := p.inventory.shapeOf(pod)
 	s := p.search[shape]
 	if s == nil {
-		s = &search{}
+		s = &search{refuse: map[int]bool{}}
 		p.search[shape] = s
 	}
-	for {
-		i, found := p.next(shape, s, pod)
-		if !found {
-			break
-		}
-		if len(p.refuses(x, i, shape, pod)) == 0 {
-			p.changed(x, i).take(shape.requests, shape.ports)
-			name := p.inventory.nodes[i].Name
-			p.taken[name] = true
-			return name, ""
-		}
-		p.pass(shape, s, i)
+	i, found := p.next(shape, s, pod)
+	if found {
+		left := p.room(i).clone()
+		left.take(shape.requests, shape.ports)
+		p.change(i, left)
+		return p.inventory.nodes[i].Name, ""
 	}
 	if s.message == "" {
-		s.message = p.unavailable(x, shape, pod)
+		s.message = p.unavailable(shape, pod)
 	}
 	return "", s.message
 }
 
-// next is the first node that may take the pod, of the nodes that were not passed.
+// next is the node with the fewest pods, of those that take the pod.
 func (p *placement) next(shape *shape, s *search, pod *corev1.Pod) (node int, found bool) {
-	node, found = p.inventory.taker(shape, s.takers, pod)
-	if s.emptier < len(p.emptier) && (!found || p.emptier[s.emptier] < node) {
-		return p.emptier[s.emptier], true
+	for {
+		node, found = p.inventory.taker(shape, s.takers, pod)
+		if !found || p.rooms[node] == nil && !p.cordoned[node] {
+			break
+		}
+		s.takers++ // it is among the changed ones
+	}
+	for _, i := range p.changed {
+		if found && p.compare(node, i) < 0 {
+			break
+		}
+		if s.refuse[i] {
+			continue
+		}
+		if len(p.refuses(i, shape, pod)) == 0 {
+			return i, true
+		}
+		s.refuse[i] = true
 	}
 	return node, found
 }
 
-// pass goes on to the nodes after this one.
-func (p *placement) pass(shape *shape, s *search, node int) {
-	if s.takers < len(shape.takers) && shape.takers[s.takers] == node {
-		s.takers++
-	}
-	if s.emptier < len(p.emptier) && p.emptier[s.emptier] == node {
-		s.emptier++
-	}
-}
-
 // refuses returns why the node does not take the pod in this drain.
-func (p *placement) refuses(x *disruption.Index, i int, s *shape, pod *corev1.Pod) []string {
+func (p *placement) refuses(i int, s *shape, pod *corev1.Pod) []string {
 	if p.cordoned[i] {
 		return []string{unschedulable}
 	}
-	return p.inventory.refuses(i, s, pod, func() *room { return p.room(x, i) })
+	return p.inventory.refuses(i, s, pod, p.room)
 }
 
 // room returns what room the node has in this drain.
-func (p *placement) room(x *disruption.Index, i int) *room {
+func (p *placement) room(i int) *room {
 	if known := p.rooms[i]; known != nil {
 		return known
-	}
-	if _, left := slices.BinarySearch(p.emptier, i); left {
-		p.rooms[i] = roomOf(x, p.inventory.nodes[i].Node, p.leaves)
-		return p.rooms[i]
 	}
 	return p.inventory.room(i)
 }
 
-// changed returns the room of the node, for the drain to write to.
-func (p *placement) changed(x *disruption.Index, i int) *room {
-	if p.rooms[i] == nil {
-		p.rooms[i] = p.room(x, i).clone()
+// change notes what room the node has from now on.
+func (p *placement) change(i int, to *room) {
+	if p.rooms[i] != nil {
+		at, _ := slices.BinarySearchFunc(p.changed, i, p.compare)
+		p.changed = slices.Delete(p.changed, at, at+1)
 	}
-	return p.rooms[i]
+	p.rooms[i] = to
+	at, _ := slices.BinarySearchFunc(p.changed, i, p.compare)
+	p.changed = slices.Insert(p.changed, at, i)
+}
+
+// compare sorts nodes by how many pods they have in this drain.
+func (p *placement) compare(a, b int) int {
+	running := func(i int) int {
+		if left := p.rooms[i]; left != nil {
+			return left.running
+		}
+		return p.inventory.running[i]
+	}
+	return cmp.Or(cmp.Compare(running(a), running(b)), cmp.Compare(a, b))
 }
 
 // unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): those of the inventory, with
 // other ones for the nodes that the drain has changed.
-func (p *placement) unavailable(x *disruption.Index, s *shape, pod *corev1.Pod) string {
+func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
 	reasons := maps.Clone(p.inventory.reasons(s, pod))
-	count := func(of []string, n int) {
-		for _, reason := range of {
-			reasons[reason] += n
-		}
-	}
 	differ := maps.Clone(p.cordoned)
 	for i := range p.rooms {
 		differ[i] = true
 	}
-	for _, i := range p.emptier {
-		differ[i] = true
-	}
 	for i := range differ {
-		count(p.inventory.refuses(i, s, pod, func() *room { return p.inventory.room(i) }), -1)
-		count(p.refuses(x, i, s, pod), 1)
+		for _, reason := range p.inventory.refuses(i, s, pod, p.inventory.room) {
+			reasons[reason]--
+		}
+		for _, reason := range p.refuses(i, s, pod) {
+			reasons[reason]++
+		}
 	}
 	var texts []string
 	for reason, n := range reasons {

@@ -317,6 +317,37 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// The node with the fewest pods takes the next one. Pods that have ended do not count.
+func TestPodsGoToTheEmptiestNode(t *testing.T) {
+	s := threeNodes(maxUnavailable("3"))
+	for i := range 4 {
+		moved := *s.Pods[0]
+		moved.Name, moved.UID = fmt.Sprint("other-", i), types.UID(fmt.Sprint("other-", i))
+		moved.OwnerReferences, moved.Labels = nil, nil
+		moved.Spec.NodeName = "n1"
+		if i > 0 {
+			moved.Spec.NodeName = "n3"
+			moved.Status.Phase = corev1.PodSucceeded
+		}
+		s.Pods = append(s.Pods, &moved)
+	}
+	for i := range 4 {
+		again := *s.Pods[0]
+		again.Name, again.UID = fmt.Sprint("web-again-", i), types.UID(fmt.Sprint("again-", i))
+		s.Pods = append(s.Pods, &again)
+	}
+	s.ReplicaSets[0].Spec.Replicas = ptr.To(int32(7))
+	s.Budgets = nil
+	d, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: nodes(4, allocatable("pods", "20", "cpu", "20"))})
+	require.NoError(t, err)
+	require.Equal(t, Now, d.Outcome)
+	var on []string
+	for _, name := range []string{"web-0", "web-again-0", "web-again-1", "web-again-2", "web-again-3"} {
+		on = append(on, after.Pod(nn(name)).Spec.NodeName)
+	}
+	require.Equal(t, []string{"n3", "n2", "n3", "n1", "n2"}, on, "n1 has two pods at the start, n2 one, and n3 none that runs")
+}
+
 // Fits replaces what a pod asks of a node. A node that is cordoned, not ready, drained or full takes none all the same.
 func TestFits(t *testing.T) {
 	s := threeNodes(maxUnavailable("3"))

@@ -222,18 +222,18 @@ func (p *planner) next(g *group) (Wave, bool) {
 		p.forget() // any budget may have let go of an entry of its status
 	}
 	p.x = w.x
-	p.o.inventory = p.o.inventory.in(p.x)
 	if w.placement != nil {
-		p.moveTo(w.placement.taken)
+		p.o.inventory = p.o.inventory.after(p.x, w.placement)
+		p.lookAgain(w.placement)
 	}
 	return formed, true
 }
 
-// moveTo looks again at the nodes that have more pods than before.
-func (p *planner) moveTo(nodes map[string]bool) {
+// lookAgain looks again at the nodes that have other pods than before.
+func (p *planner) lookAgain(after *placement) {
 	for _, g := range p.groups {
 		for i, c := range g.left {
-			if nodes[c.name] {
+			if n, found := after.inventory.find(c.name); found && after.rooms[n] != nil {
 				g.left[i] = p.candidate(c.name)
 			}
 		}

@@ -106,7 +106,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 		if w.placement == nil {
 			w.placement = newPlacement(w.o.inventory, w.byName)
 		}
-		w.placement.roundEnds(gone)
+		w.placement.roundEnds(w.x, gone)
 	}
 	for _, pod := range byOrdinal(gone) {
 		if returning[pod] && !w.owners[*ownerOf(pod)].stopsBefore(pod) {
@@ -146,7 +146,7 @@ func (w *drainer) placed(pod, gone *corev1.Pod) *corev1.Pod {
 	if w.placement == nil {
 		return pod
 	}
-	node, why := w.placement.place(w.x, pod)
+	node, why := w.placement.place(pod)
 	if pod.Spec.NodeName = node; node != "" {
 		return pod
 	}

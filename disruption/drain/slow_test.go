@@ -62,7 +62,8 @@ func (w *slowDrainer) play() (stuck bool) {
 		}
 		w.showQueue()
 		if w.o.checksNodes() { // nothing is known of the nodes from rounds before
-			w.placement = newPlacement(w.o.inventory.in(w.x), w.byName)
+			fresh, _ := newInventory(w.x, w.o)
+			w.placement = newPlacement(fresh, w.byName)
 		}
 		changed := w.finish()
 		w.queue = nil

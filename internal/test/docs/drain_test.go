@@ -120,7 +120,6 @@ func Example_drainNeedsANode() {
 	var nodes []*corev1.Node // yours come from an informer or a list
 	for _, name := range []string{"node-a", "node-b"} {
 		n := purekubetest.Node(name)
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		n.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
 		nodes = append(nodes, n)
 	}
