@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -87,6 +89,39 @@ func BenchmarkWavesWithNodes(b *testing.B) {
 				tc.o.Nodes = withRoom(s, nodes, tc.more)
 				return s
 			})
+		})
+	}
+}
+
+// BenchmarkBlockers asks what is in the way of a fleet in which each twentieth workload is stuck, and with it half of the nodes.
+func BenchmarkBlockers(b *testing.B) {
+	var before float64
+	for _, nodes := range []int{300, 600, 1200, 2400} {
+		b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
+			s := threePods(nodes, false, far)
+			for i, budget := range s.Budgets {
+				if i%20 == 0 {
+					budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+				}
+			}
+			o := drain.Options{Nodes: withRoom(s, nodes, 1)}
+			var names []string
+			for _, n := range o.Nodes {
+				names = append(names, n.Name)
+			}
+			x := disruption.NewIndex(s, disruption.Options{})
+			drains, err := drain.Each(x, names, o)
+			require.NoError(b, err)
+			var blockers []drain.Blocker
+			for b.Loop() {
+				blockers = drain.Blockers(x, drains, o)
+			}
+			b.ReportMetric(float64(len(blockers)), "blockers")
+			took := b.Elapsed().Seconds() / float64(b.N)
+			if before > 0 {
+				b.ReportMetric(took/before, "ratio")
+			}
+			before = took
 		})
 	}
 }

@@ -1,0 +1,180 @@
+package drain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+)
+
+// said is a blocker as people read it.
+func said(b Blocker) string {
+	lines := []string{fmt.Sprintf("%s: stops %s, alone %s", b.Message, strings.Join(b.Nodes, " "), strings.Join(b.Alone, " "))}
+	for _, fix := range b.Fixes {
+		line := fmt.Sprintf("%s, %d of %d drain", fix, len(fix.Frees), fix.Played)
+		if len(fix.Frees) > 0 {
+			line += fmt.Sprintf(" in %d rounds", fix.Rounds)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n  ")
+}
+
+// Each cause, with each change that helps. What is played follows from the numbers: three pods of web, one on each node.
+func TestBlockers(t *testing.T) {
+	notReady := func(s disruption.Snapshot, which ...int) disruption.Snapshot {
+		for _, i := range which {
+			s.Pods[i] = pod(s.Pods[i].Name, by("apps/v1", "ReplicaSet", "rs"), on(fmt.Sprint("n", i)), wants("cpu", "1"), unready)
+		}
+		return s
+	}
+	with := func(s disruption.Snapshot, p *corev1.Pod) disruption.Snapshot {
+		s.Pods = append(s.Pods, p)
+		return s
+	}
+	for _, tc := range []struct {
+		name, reason string
+		s            disruption.Snapshot
+		o            Options
+		want         []string
+	}{
+		{
+			name: "none in the way", reason: "a node that drains has no cause", s: threeNodes(maxUnavailable("1")),
+		},
+		{
+			name: "maxUnavailable 0", reason: "one is enough, since each node has one pod", s: threeNodes(maxUnavailable("0")),
+			want: []string{"budget shop/web (maxUnavailable 0) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with maxUnavailable 1, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "as many as there are", reason: "a smaller number, or a replica more", s: threeNodes(minAvailable("3")),
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds\n" +
+				"  with 4 replicas of ReplicaSet/shop/rs, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "a broken pod", reason: "web-1 may go, since the budget expects it not to be healthy; a replica more is expected as well",
+			s: notReady(threeNodes(maxUnavailable("1")), 1),
+			want: []string{"budget shop/web (maxUnavailable 1) is short of 1 healthy pod: stops n0 n2, alone n0 n2\n" +
+				"  with maxUnavailable 2, 2 of 2 drain in 1 rounds\n" +
+				"  with 1 more pod healthy (shop/web-1), 2 of 2 drain in 1 rounds"},
+		},
+		{
+			name: "broken pods stay", reason: "IfHealthyBudget keeps them while the budget is short", s: notReady(threeNodes(maxUnavailable("1")), 0, 1),
+			want: []string{"budget shop/web (maxUnavailable 1) is short of 2 healthy pods: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with maxUnavailable 3, 3 of 3 drain in 1 rounds\n" +
+				"  with 2 more pods healthy (shop/web-0, shop/web-1), 3 of 3 drain in 1 rounds\n" +
+				"  with unhealthyPodEvictionPolicy AlwaysAllow, 2 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "a flag", reason: "the budget is hidden until the flag is there",
+			s: with(threeNodes(maxUnavailable("0")), pod("agent", by("apps/v1", "DaemonSet", "agent"), on("n1"), labelled(map[string]string{"app": "agent"}))),
+			want: []string{
+				"budget shop/web (maxUnavailable 0) never allows a disruption: stops n0 n2, alone n0 n2\n" +
+					"  with maxUnavailable 1, 2 of 2 drain in 1 rounds",
+				"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): stops n1, alone n1\n" +
+					"  with --ignore-daemonsets, 0 of 1 drain",
+			},
+		},
+		{
+			name: "a stuck pod", reason: "its finalizer is not removed",
+			s: with(threeNodes(maxUnavailable("1")), pod("stuck", on("n1"), labelled(map[string]string{"app": "other"}), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(ago(time.Hour)) }, by("apps/v1", "ReplicaSet", "gone"))),
+			want: []string{"pod shop/stuck: " + stuckText + ": stops n1, alone n1\n" +
+				"  without that pod, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "several budgets", reason: "no number helps", s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("1"))
+				s.Budgets = append(s.Budgets, budget(named("other"), maxUnavailable("1")))
+				return s
+			}(),
+			want: []string{"pods are selected by several budgets: shop/other, shop/web: stops n0 n1 n2, alone n0 n1 n2"},
+		},
+		{
+			name: "no room", reason: "both other nodes are full", s: threeNodes(maxUnavailable("1")),
+			o: Options{Nodes: nodes(3, allocatable("pods", "10", "cpu", "1"))},
+			want: []string{"evicted pods find no node, such as shop/web-0: " + strings.TrimSuffix(full, ".") + ": stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with another node like the drained one, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "no room for a replica", reason: "what is in the way besides is the budget, for which a replica more has no node", s: threeNodes(minAvailable("3")),
+			o: Options{Nodes: nodes(3, allocatable("pods", "10", "cpu", "1"))},
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 0 of 3 drain"},
+		},
+		{
+			name: "a Job", reason: "a budget over pods without a scale needs a minimum", s: func() disruption.Snapshot {
+				s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
+				for i := range 2 {
+					s.Pods = append(s.Pods, pod(fmt.Sprint("job-", i), by("batch/v1", "Job", "job"), on(fmt.Sprint("n", i))))
+				}
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 1): " + noScaleText + ": stops n0 n1, alone n0 n1\n" +
+				"  with minAvailable 1, 2 of 2 drain in 1 rounds"},
+		},
+		{
+			name: "a lookup", reason: "its replicas are not known", s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("1"))
+				s.ReplicaSets = nil
+				return s
+			}(),
+			want: []string{"needs object of ReplicaSet/shop/rs: stops n0 n1 n2, alone n0 n1 n2"},
+		},
+		{
+			name: "a StatefulSet", reason: "the next ordinal is healthy", s: func() disruption.Snapshot {
+				s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
+					StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(2)))}}
+				for i := range 2 {
+					s.Pods = append(s.Pods, pod(fmt.Sprint("db-", i), by("apps/v1", "StatefulSet", "db"), on(fmt.Sprint("n", i))))
+				}
+				return s
+			}(),
+			want: []string{"budget shop/web (minAvailable 2) never allows a disruption: stops n0 n1, alone n0 n1\n" +
+				"  with minAvailable 1, 2 of 2 drain in 1 rounds\n" +
+				"  with 3 replicas of StatefulSet/shop/db, 2 of 2 drain in 1 rounds"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			x := disruption.NewIndex(tc.s, disruption.Options{})
+			drains, _ := Each(x, []string{"n0", "n1", "n2"}, tc.o)
+			var got []string
+			for _, b := range Blockers(x, drains, tc.o) {
+				got = append(got, said(b))
+			}
+			require.Equal(t, tc.want, got, tc.reason)
+		})
+	}
+}
+
+const (
+	stuckText   = "the pod should have been gone by 2026-11-21T11:00:00Z and is still there: its node may be down, or a finalizer may keep it"
+	noScaleText = "jobs.batch does not implement the scale subresource"
+)
+
+// Two nodes that drain alone, and stop each other at the same time: the pod of the first has no node while the second is cordoned.
+func TestBlockersOfNodesTogether(t *testing.T) {
+	s := threeNodes(maxUnavailable("1"))
+	s.Pods, s.ReplicaSets[0].Spec.Replicas = s.Pods[:2], ptr.To(int32(2))
+	x := disruption.NewIndex(s, disruption.Options{})
+	o := Options{Nodes: nodes(2)}
+	drains, _, err := Nodes(x, []string{"n0", "n1"}, o)
+	require.NoError(t, err)
+	var got []string
+	for _, b := range Blockers(x, drains, o) {
+		got = append(got, said(b))
+	}
+	require.Equal(t, []string{
+		"budget shop/web (maxUnavailable 1) is short of 1 healthy pod: stops n1, alone n1\n  one after the other, 1 of 1 drain in 1 rounds",
+		"evicted pods find no node, such as shop/web-0: 0/2 nodes are available: 2 node(s) were unschedulable: stops n0, alone n0\n" +
+			"  one after the other, 1 of 1 drain in 1 rounds",
+	}, got)
+}

@@ -1,0 +1,430 @@
+package drain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/message"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// FixKind is what kind of change helps. It is one of the constants below; a new version may add kinds.
+type FixKind string
+
+// What helps.
+const (
+	// FixOneAtATime: the nodes drain one after the other, and not at the same time.
+	FixOneAtATime FixKind = "OneAtATime"
+	// FixFlag: kubectl drain gets the flag Value.
+	FixFlag FixKind = "Flag"
+	// FixMaxUnavailable and FixMinAvailable: the budget has the number Value there.
+	FixMaxUnavailable FixKind = "MaxUnavailable"
+	FixMinAvailable   FixKind = "MinAvailable"
+	// FixAlwaysAllow: the budget has unhealthyPodEvictionPolicy AlwaysAllow.
+	FixAlwaysAllow FixKind = "AlwaysAllow"
+	// FixReplicas: the workload has Value replicas, all of them healthy.
+	FixReplicas FixKind = "Replicas"
+	// FixHealthyPods: Pods, which are not healthy, are running and ready.
+	FixHealthyPods FixKind = "HealthyPods"
+	// FixPodEnds: the pod, which is being deleted, is gone.
+	FixPodEnds FixKind = "PodEnds"
+	// FixAnotherNode: there is another node like the drained one, without pods.
+	FixAnotherNode FixKind = "AnotherNode"
+)
+
+// Fix is a change that was played.
+type Fix struct {
+	Kind FixKind `json:"kind"`
+	// Object is the budget, workload or pod that changes. It is empty for the other kinds.
+	Object purekube.Key `json:"object,omitzero"`
+	// Value is what it has then.
+	Value string `json:"value,omitempty"`
+	// Pods are the pods that are healthy then.
+	Pods []types.NamespacedName `json:"pods,omitempty"`
+	// Played is for how many nodes the change was played. Frees are those of them that drain then, in at most Rounds
+	// rounds. Clears are those that this cause does not stop any more; another one may.
+	Played int      `json:"played"`
+	Frees  []string `json:"frees,omitempty"`
+	Clears []string `json:"clears,omitempty"`
+	Rounds int      `json:"rounds,omitempty"`
+}
+
+// String is the change in words: "with maxUnavailable 1".
+func (f Fix) String() string {
+	switch f.Kind {
+	case FixOneAtATime:
+		return "one after the other"
+	case FixMaxUnavailable:
+		return "with maxUnavailable " + f.Value
+	case FixMinAvailable:
+		return "with minAvailable " + f.Value
+	case FixAlwaysAllow:
+		return "with unhealthyPodEvictionPolicy AlwaysAllow"
+	case FixReplicas:
+		return fmt.Sprintf("with %s replicas of %s", f.Value, f.Object)
+	case FixHealthyPods:
+		return fmt.Sprintf("with %s healthy (%s)", message.Count(len(f.Pods), "more pod"), list(f.Pods, 3))
+	case FixPodEnds:
+		return "without that pod"
+	case FixAnotherNode:
+		return "with another node like the drained one"
+	}
+	return "with " + f.Value
+}
+
+// playedAtMost is for how many nodes of a blocker a fix is played.
+const playedAtMost = 100
+
+// replicasAtMost is how many replicas more a fix may have.
+const replicasAtMost = 100
+
+// fixer finds the changes that take a cause away.
+type fixer struct {
+	x       *disruption.Index
+	o       Options
+	c       cause
+	blocker *Blocker
+	// workloads are shared by all causes.
+	workloads workloads
+}
+
+// fixes returns the changes that help, the best first.
+func (f *fixer) fixes() []Fix {
+	nodes := f.blocker.Nodes[:min(len(f.blocker.Nodes), playedAtMost)]
+	together := f.freedBy(Fix{Kind: FixOneAtATime}, nodes, each(f.x, nodes, f.o))
+	if len(together.Frees) > 0 { // these stop each other only at the same time
+		together = f.inTurn(together)
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return slices.Contains(together.Frees, n) })
+	}
+	tried := []Fix{together}
+	if len(nodes) > 0 {
+		switch f.c.cause {
+		case CauseBudget:
+			tried = append(tried, f.budget(nodes)...)
+		case CauseFlag:
+			tried = append(tried, f.flag(nodes))
+		case CausePod:
+			tried = append(tried, f.podEnds(nodes))
+		case CauseNoRoom:
+			tried = append(tried, f.anotherNode(nodes))
+		}
+	}
+	tried = slices.DeleteFunc(tried, func(fix Fix) bool { return len(fix.Clears) == 0 })
+	slices.SortStableFunc(tried, func(a, b Fix) int {
+		return cmp.Or(cmp.Compare(len(b.Frees), len(a.Frees)), cmp.Compare(len(b.Clears), len(a.Clears)))
+	})
+	return tried
+}
+
+// freedBy completes the fix with the drains that were played.
+func (f *fixer) freedBy(fix Fix, nodes []string, drains []Drain) Fix {
+	fix.Played = len(nodes)
+	for _, d := range drains {
+		if d.drains() {
+			fix.Frees = append(fix.Frees, d.Node)
+			fix.Rounds = max(fix.Rounds, len(d.Rounds))
+		}
+		if _, stopped := causesOf(d)[f.c]; !stopped && d.Outcome != NoOutcome {
+			fix.Clears = append(fix.Clears, d.Node)
+		}
+	}
+	return fix
+}
+
+// play plays the drain of each node alone on a branch.
+func (f *fixer) play(fix Fix, nodes []string, x *disruption.Index, o Options) Fix {
+	return f.freedBy(fix, nodes, each(x, nodes, o))
+}
+
+// inTurn drains the nodes that drain alone, each after the one before.
+func (f *fixer) inTurn(alone Fix) Fix {
+	x, o := f.x, f.o
+	var drains []Drain
+	for _, name := range alone.Frees {
+		o.inventory, _ = newInventory(x, o)
+		d, after := together(x, []string{name}, o)
+		if d[0].drains() {
+			x = after
+		}
+		drains = append(drains, d[0])
+	}
+	return f.freedBy(Fix{Kind: FixOneAtATime}, alone.Frees, drains)
+}
+
+// flag sets the flag of kubectl drain.
+func (f *fixer) flag(nodes []string) Fix {
+	o := f.o
+	switch Code(f.c.other) {
+	case ReasonDaemonSetPod:
+		o.IgnoreDaemonSets = true
+	case ReasonLocalStorage:
+		o.DeleteEmptyDirData = true
+	case ReasonNoController:
+		o.Force = true
+	}
+	return f.play(Fix{Kind: FixFlag, Value: flagOf(Code(f.c.other))}, nodes, f.x, o)
+}
+
+// podEnds takes a pod away that is being deleted.
+func (f *fixer) podEnds(nodes []string) Fix {
+	pod := f.x.Pod(types.NamespacedName{Namespace: f.c.object.Namespace, Name: f.c.object.Name})
+	if pod == nil || pod.DeletionTimestamp == nil {
+		return Fix{}
+	}
+	x, _ := f.x.Without(disruption.Snapshot{Pods: []*corev1.Pod{pod}})
+	o := f.o
+	o.inventory, _ = newInventory(x, o)
+	return f.play(Fix{Kind: FixPodEnds, Object: f.c.object}, nodes, x, o)
+}
+
+// anotherNode adds an empty node like the drained one, for the drain of each node.
+func (f *fixer) anotherNode(nodes []string) Fix {
+	var drains []Drain
+	for _, name := range nodes {
+		i, found := f.o.inventory.find(name)
+		if !found {
+			continue
+		}
+		o := f.o
+		o.Nodes = append(slices.Clone(o.Nodes), like(f.o.inventory, i))
+		o.inventory, _ = newInventory(f.x, o)
+		drains = append(drains, each(f.x, []string{name}, o)...)
+	}
+	return f.freedBy(Fix{Kind: FixAnotherNode}, nodes, drains)
+}
+
+// like is a node with the labels, the taints and the allocatable resources of another, that is ready.
+func like(of *inventory, i int) *corev1.Node {
+	n := of.nodes[i]
+	another := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name + "-another", Labels: n.Labels}}
+	for _, taken := of.find(another.Name); taken; _, taken = of.find(another.Name) {
+		another.Name += "-another"
+	}
+	another.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeUnschedulable || t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+	})
+	another.Status.Allocatable = n.Status.Allocatable
+	another.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return another
+}
+
+// budget tries what the budget could have, and the pods and replicas that it could count.
+func (f *fixer) budget(nodes []string) []Fix {
+	budget := f.x.Budget(types.NamespacedName{Namespace: f.c.object.Namespace, Name: f.c.object.Name})
+	// The error is about the objects of the budget.
+	e, _ := f.x.Explain(f.c.object)
+	if budget == nil || e.Budget == nil {
+		return nil
+	}
+	missing := max(1, f.blocker.Shortfall)
+	return slices.Concat(
+		f.number(nodes, budget, e.Budget, int64(missing)),
+		f.alwaysAllow(nodes, budget),
+		f.healthyPods(nodes, e.Budget),
+		f.replicas(nodes, budget, missing),
+	)
+}
+
+// number gives the budget the number that lets one pod go, or else as many as there are on the fullest node.
+func (f *fixer) number(nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int64) []Fix {
+	counts := e.Computed
+	on := map[string]int64{}
+	var healthy int64
+	for _, p := range e.Pods {
+		on[p.Node]++
+		if p.Health == disruption.Healthy {
+			healthy++
+		}
+	}
+	most := missing
+	for _, n := range nodes {
+		most = max(most, on[n])
+	}
+	for _, more := range slices.Compact([]int64{missing, most}) {
+		kind, value := FixMinAvailable, int64(counts.DesiredHealthy)-more
+		switch {
+		case e.Failure != "": // a minimum needs no scale
+			value = healthy - more
+		case budget.Spec.MaxUnavailable != nil:
+			kind, value = FixMaxUnavailable, int64(counts.ExpectedPods)-int64(counts.DesiredHealthy)+more
+		}
+		if value < 0 || value > math.MaxInt32 {
+			continue
+		}
+		fix := Fix{Kind: kind, Object: f.c.object, Value: strconv.FormatInt(value, 10)}
+		fix = f.play(fix, nodes, f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
+			number := ptr.To(intstr.Parse(fix.Value))
+			spec.MaxUnavailable, spec.MinAvailable = nil, number
+			if fix.Kind == FixMaxUnavailable {
+				spec.MaxUnavailable, spec.MinAvailable = number, nil
+			}
+		}), f.o)
+		if len(fix.Clears) > 0 {
+			return []Fix{fix}
+		}
+	}
+	return nil
+}
+
+// withSpec is the cluster with another spec of the budget.
+func (f *fixer) withSpec(budget *policyv1.PodDisruptionBudget, change func(*policyv1.PodDisruptionBudgetSpec)) *disruption.Index {
+	changed := *budget
+	change(&changed.Spec)
+	x, _ := f.x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{&changed}})
+	return x
+}
+
+// alwaysAllow lets pods go that run and are not ready.
+func (f *fixer) alwaysAllow(nodes []string, budget *policyv1.PodDisruptionBudget) []Fix {
+	if ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow {
+		return nil
+	}
+	broken := slices.ContainsFunc(f.blocker.Pods, func(name types.NamespacedName) bool {
+		pod := f.x.Pod(name)
+		return pod != nil && !podstate.Ready(pod)
+	})
+	if !broken {
+		return nil
+	}
+	x := f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
+		spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
+	})
+	return []Fix{f.play(Fix{Kind: FixAlwaysAllow, Object: f.c.object}, nodes, x, f.o)}
+}
+
+// healthyPods makes the pods of the budget well that are not.
+func (f *fixer) healthyPods(nodes []string, e *disruption.BudgetExplanation) []Fix {
+	fix := Fix{Kind: FixHealthyPods}
+	var well []*corev1.Pod
+	for _, p := range e.Pods {
+		name := types.NamespacedName{Namespace: f.c.object.Namespace, Name: p.Name}
+		pod := f.x.Pod(name)
+		if pod == nil || !active(pod) || runs(pod) {
+			continue
+		}
+		fix.Pods = append(fix.Pods, name)
+		healthy := *pod
+		healthy.Status.Phase = corev1.PodRunning
+		healthy.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		well = append(well, &healthy)
+	}
+	if len(well) == 0 {
+		return nil
+	}
+	x, _ := f.x.With(disruption.Snapshot{Pods: well})
+	return []Fix{f.play(fix, nodes, x, f.o)}
+}
+
+// replicas adds healthy pods to the workload of the pods that stay. A budget with a number of maxUnavailable expects all of
+// them, so they do not help.
+func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, more int32) []Fix {
+	if most := budget.Spec.MaxUnavailable; most != nil && most.Type == intstr.Int {
+		return nil
+	}
+	pod := f.x.Pod(f.blocker.Pods[0])
+	if pod == nil || more > replicasAtMost {
+		return nil
+	}
+	scaled, object, replicas := f.workloads.scaledUp(f.x, pod, more)
+	if replicas == 0 {
+		return nil
+	}
+	placement := newPlacement(f.o.inventory, nil)
+	for i := range more {
+		another := returned(pod, stamp(f.x.Now()))
+		another.Name, another.UID = fmt.Sprintf("%s-another-%d", pod.Name, i), types.UID(fmt.Sprintf("%s/another-%d", pod.UID, i))
+		if object.Kind == statefulSetKind {
+			another.Name = fmt.Sprintf("%s-%d", object.Name, replicas-more+i)
+		}
+		if f.x.Pod(snapshot.KeyOf(another)) != nil {
+			return nil // it has more pods than replicas
+		}
+		another.Status.Phase = corev1.PodRunning
+		another.Status.Conditions[0].Status = corev1.ConditionTrue
+		if f.o.checksNodes() {
+			var why string
+			if another.Spec.NodeName, why = placement.place(another); why != "" {
+				return nil // more replicas find no node
+			}
+		}
+		scaled.Pods = append(scaled.Pods, another)
+	}
+	x, _ := f.x.With(scaled)
+	o := f.o
+	o.inventory = o.inventory.after(x, placement)
+	fix := Fix{Kind: FixReplicas, Object: object, Value: strconv.Itoa(int(replicas))}
+	return []Fix{f.play(fix, nodes, x, o)}
+}
+
+// scaledUp returns the workload of the pod with more replicas, and its ReplicaSet. It returns 0 replicas for a workload that
+// the snapshot does not have.
+func (w workloads) scaledUp(x *disruption.Index, pod *corev1.Pod, more int32) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
+	by := ownerOf(pod)
+	if by == nil || !x.WorkloadOf(by.namespace, &by.ref).Recreates {
+		return changed, object, 0
+	}
+	scale := func(kind string, of metav1.Object, to *int32) *int32 {
+		object = purekube.Key{Kind: kind, Namespace: of.GetNamespace(), Name: of.GetName()}
+		replicas = ptr.Deref(to, 1) + more
+		return ptr.To(replicas)
+	}
+	switch of := w.find(x, by.namespace, by.ref.UID).(type) {
+	case *appsv1.ReplicaSet:
+		scaled := *of
+		scaled.Spec.Replicas = scale("ReplicaSet", of, of.Spec.Replicas)
+		changed.ReplicaSets = append(changed.ReplicaSets, &scaled)
+		if ref := metav1.GetControllerOfNoCopy(of); ref != nil {
+			if d, found := w.find(x, by.namespace, ref.UID).(*appsv1.Deployment); found {
+				scaled := *d
+				scaled.Spec.Replicas = scale("Deployment", d, d.Spec.Replicas)
+				changed.Deployments = append(changed.Deployments, &scaled)
+			}
+		}
+	case *appsv1.StatefulSet:
+		scaled := *of
+		scaled.Spec.Replicas = scale(statefulSetKind, of, of.Spec.Replicas)
+		changed.StatefulSets = append(changed.StatefulSets, &scaled)
+	case *corev1.ReplicationController:
+		scaled := *of
+		scaled.Spec.Replicas = scale("ReplicationController", of, of.Spec.Replicas)
+		changed.ReplicationControllers = append(changed.ReplicationControllers, &scaled)
+	}
+	return changed, object, replicas
+}
+
+// workloads are the workloads of namespaces by their UIDs.
+type workloads map[string]map[types.UID]metav1.Object
+
+// find returns the workload, or nil.
+func (w workloads) find(x *disruption.Index, namespace string, uid types.UID) metav1.Object {
+	if w[namespace] == nil {
+		there := x.WorkloadsIn(namespace)
+		byUID := map[types.UID]metav1.Object{}
+		add(byUID, there.ReplicaSets)
+		add(byUID, there.Deployments)
+		add(byUID, there.StatefulSets)
+		add(byUID, there.ReplicationControllers)
+		w[namespace] = byUID
+	}
+	return w[namespace][uid]
+}
+
+func add[O metav1.Object](byUID map[types.UID]metav1.Object, objects []O) {
+	for _, o := range objects {
+		byUID[o.GetUID()] = o
+	}
+}
