@@ -87,6 +87,7 @@ func runDrain(inv invocation, sys system) int {
 	rep := newReport(inv.settings, c)
 	var drains []nodeDrain
 	var plan wavePlan
+	var blockers []drain.Blocker
 	if !rep.refuse(c, r.question(c)) {
 		f := newFleet(c, inv.settings)
 		var problems []problem
@@ -100,8 +101,10 @@ func runDrain(inv invocation, sys system) int {
 			err = f.index.Err()
 		} else if rep.noteNodes(c); r.inWaves {
 			plan, problems, err = r.planWaves(f, names)
+			blockers = r.blockers(f, plan.after, plan.Blocked)
 		} else {
 			drains, err = r.drainNodes(f, names)
+			blockers = r.blockers(f, f.index, played(drains))
 		}
 		problems = append(problems, undecided...)
 		rep.problems = append(rep.problems, problems...)
@@ -114,13 +117,13 @@ func runDrain(inv invocation, sys system) int {
 	var err error
 	switch {
 	case inv.output == outputJSON && r.inWaves:
-		err = rep.writeWavesJSON(&visibleWriter{w: sys.stdout}, plan.Plan)
+		err = rep.writeWavesJSON(&visibleWriter{w: sys.stdout}, plan.Plan, blockers)
 	case inv.output == outputJSON:
-		err = rep.writeDrainsJSON(&visibleWriter{w: sys.stdout}, drains, r.together)
+		err = rep.writeDrainsJSON(&visibleWriter{w: sys.stdout}, drains, blockers, r.together)
 	case len(plan.Waves)+len(plan.blocked) > 0:
-		err = r.writeWaves(sys.stdout, palette(sys.colour), plan, rep.Notes)
+		err = r.writeWaves(sys.stdout, palette(sys.colour), plan, blockers, rep.Notes)
 	case len(drains) > 0:
-		err = r.writeDrains(sys.stdout, palette(sys.colour), drains, rep.Notes)
+		err = r.writeDrains(sys.stdout, palette(sys.colour), drains, blockers, rep.Notes)
 	}
 	if status := inv.end(rep, err, sys); status != exitPlanned {
 		return status
@@ -206,6 +209,15 @@ func (f *fleet) explained(played []drain.Drain, x *disruption.Index) []nodeDrain
 	return drains
 }
 
+// played are the library's drains.
+func played(drains []nodeDrain) []drain.Drain {
+	all := make([]drain.Drain, len(drains))
+	for i, d := range drains {
+		all[i] = d.Drain
+	}
+	return all
+}
+
 // neverDrains reports whether a node is not drained in the end, or it is not known whether it is.
 func neverDrains(drains []nodeDrain) bool {
 	return slices.ContainsFunc(drains, func(d nodeDrain) bool {
@@ -224,8 +236,8 @@ func withPods(drains []nodeDrain) (some []nodeDrain, empty int) {
 	return some, len(drains) - len(some)
 }
 
-// writeDrains prints a table of the nodes, and below each row what is in the way.
-func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, notes []string) error {
+// writeDrains prints what is in the way, and a table of the nodes.
+func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, blockers []drain.Blocker, notes []string) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	how := ""
@@ -240,7 +252,12 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, n
 	if r.all() {
 		drains, empty = withPods(drains)
 	}
-	r.writeRows(t, drains)
+	t.writeBlockers(blockers, len(drains))
+	if len(drains) > nodesInFull {
+		t.writeOutcomes(drains)
+	} else {
+		r.writeRows(t, drains)
+	}
 	if r.all() || len(drains) > 1 {
 		t.line(0, "Drains: ", drainTotals(drains, empty), plain)
 	}
@@ -266,7 +283,7 @@ func (r *drainRequest) writeRows(t printer, drains []nodeDrain) {
 				t.line(4, "", line, t.p.action)
 			}
 		}
-		for _, line := range d.inTheWay() {
+		for _, line := range d.inTurns() {
 			t.line(4, "", line, t.p.notice)
 		}
 	}
@@ -413,6 +430,15 @@ func (d nodeDrain) explain(budget types.NamespacedName) disruption.BudgetExplana
 	return x
 }
 
+// outcomes have names for totals.
+var outcomes = []struct {
+	outcome drain.Outcome
+	name    string
+}{
+	{drain.Now, "now"}, {drain.InRounds, "in rounds"}, {drain.Never, "never"},
+	{drain.LeavesPending, "leave pods pending"}, {drain.NotStarted, "not started"}, {drain.Unknown, "unknown"},
+}
+
 // drainTotals counts the nodes by outcome.
 func drainTotals(drains []nodeDrain, empty int) string {
 	totals := map[drain.Outcome]int{}
@@ -420,13 +446,7 @@ func drainTotals(drains []nodeDrain, empty int) string {
 		totals[d.Outcome]++
 	}
 	var parts []string
-	for _, o := range []struct {
-		outcome drain.Outcome
-		name    string
-	}{
-		{drain.Now, "now"}, {drain.InRounds, "in rounds"}, {drain.Never, "never"},
-		{drain.LeavesPending, "leave pods pending"}, {drain.NotStarted, "not started"}, {drain.Unknown, "unknown"},
-	} {
+	for _, o := range outcomes {
 		if n := totals[o.outcome]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o.name))
 		}

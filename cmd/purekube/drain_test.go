@@ -41,19 +41,24 @@ func TestDrainTable(t *testing.T) {
 		status       int
 	}{
 		{name: "all", reason: "a row for each node with pods", args: []string{"-drain", "all"}, want: `kubectl drain, each node alone
+In the way:
+    budget shop/ledger (maxUnavailable 0) never allows a disruption
+        stops 2 nodes (node-c, node-e); pods: shop/ledger-0, shop/ledger-1
+        with maxUnavailable 1: 2 of 2 nodes drain now
+    cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)
+        stops 1 node (node-d); pods: shop/proxy-0
+        with --ignore-daemonsets: drains now
+    needs the scale of Queue shop/queue (apps/v1), which is not in the input (kubectl get queue.apps
+        queue -n shop -o json prints the object, whose spec.replicas is used)
+        stops 1 node (node-f)
 NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
 node-a  in 3 rounds  3     3        0        0
     budget shop/db: of 3 pods on this node, 1 can be evicted at once
 node-b  now          2     2        0        0
 node-c  never        1     0        0        1
-    budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-0
 node-d  not started  1     0        0        1
-    cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/proxy-0
 node-e  never        1     0        0        1
-    budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-1
 node-f  unknown      1     0        0        1
-    needs the scale of Queue shop/queue (apps/v1), which is not in the input (kubectl get queue.apps
-        queue -n shop -o json prints the object, whose spec.replicas is used)
 Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown, 1 node without pods
 `},
 		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain
@@ -75,9 +80,12 @@ node-z  now     0     0        0        0
     no pod of the input is on the node
 `},
 		{name: "exit status", reason: "for a pipeline", args: []string{"-drain", "node-c", "-fail-on", "never"}, status: exitNever, want: `kubectl drain
+In the way:
+    budget shop/ledger (maxUnavailable 0) never allows a disruption
+        pods: shop/ledger-0
+        with maxUnavailable 1: drains now
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 node-c  never   1     0        0        1
-    budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-0
 `},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -99,11 +107,14 @@ func TestDrainNeedsNodes(t *testing.T) {
 		name, reason, nodes, want string
 	}{
 		{"no room", "the other node is full", nodeOf("node-a", 1) + nodeOf("node-b", 1), `kubectl drain
+In the way:
+    evicted pods find no node, such as shop/web-0: 0/2 nodes are available: 1 Too many pods, 1
+        node(s) were unschedulable
+        pods: shop/web-0
+        with another node like the drained one: drains now
 NODE    DRAINS               PODS  EVICTED  SKIPPED  STAY
 node-a  leaves pods pending  1     1        0        0
     round 1: evicts shop/web-0
-    finds no node: 0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable:
-        shop/web-0
 `},
 		{"room", "for one pod more", nodeOf("node-a", 1) + nodeOf("node-b", 2), `kubectl drain
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
@@ -117,10 +128,14 @@ node-a  now     1     1        0        0
 No Node in the input: evicted pods are assumed to find a node.
 `},
 		{"one node", "kubectl get node node-a", nodeOf("node-a", 2), `kubectl drain
+In the way:
+    evicted pods find no node, such as shop/web-0: 0/1 nodes are available: 1 node(s) were
+        unschedulable
+        pods: shop/web-0
+        with another node like the drained one: drains now
 NODE    DRAINS               PODS  EVICTED  SKIPPED  STAY
 node-a  leaves pods pending  1     1        0        0
     round 1: evicts shop/web-0
-    finds no node: 0/1 nodes are available: 1 node(s) were unschedulable: shop/web-0
 Pods run on nodes that are not in the input (node-b): no evicted pod finds a place there.
 `},
 	} {
@@ -144,7 +159,11 @@ func TestDrainShortfall(t *testing.T) {
 		podOf("db-0", "db", "StatefulSet", "node-a", "True")+
 		podOf("db-1", "db", "StatefulSet", "node-b", "True")+
 		podOf("db-2", "db", "StatefulSet", "node-c", "False"), "-", "-drain", "node-a")
-	require.Contains(t, got.stdout, "budget shop/db (maxUnavailable 1) is short of 1 healthy pod: shop/db-0\n")
+	require.Contains(t, got.stdout, `    budget shop/db (maxUnavailable 1) is short of 1 healthy pod
+        pods: shop/db-0
+        with maxUnavailable 2: drains now
+        with 1 more pod healthy (shop/db-2): drains now
+`)
 }
 
 // A table without a row, or a node that nobody knows and that "drains now", would look like success.
@@ -208,4 +227,20 @@ func TestDrainJSON(t *testing.T) {
 		outcomes[d.Node] = d.Outcome
 	}
 	require.Equal(t, drain.Never, outcomes["worker-3"], "its budget is short of a healthy pod")
+}
+
+// What is in the way of a fleet fits on a screen: the worst causes, and the nodes by outcome.
+func TestDrainOfAFleet(t *testing.T) {
+	got := plan(t, nil, scaleInput(scaleBudgets, 300), "drain", "all", "-now", noon, "-")
+	require.Empty(t, got.stderr)
+	require.LessOrEqual(t, strings.Count(got.stdout, "\n"), 30, got.stdout)
+	require.Contains(t, got.stdout, "In the way:\n    budget shop/")
+	require.Contains(t, got.stdout, "more causes: -o json has them\n")
+	require.Contains(t, got.stdout, "\nnever: 40 nodes (node-002.eu-west-1.compute.internal, ")
+
+	var report jsonDrains
+	got = plan(t, nil, scaleInput(scaleBudgets, 300), "drain", "all", "-now", noon, "-o", "json", "-")
+	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+	require.Len(t, report.Blockers, 2*scaleBudgets/30)
+	require.NotEmpty(t, report.Blockers[0].Pods[0].Name)
 }

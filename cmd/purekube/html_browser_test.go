@@ -194,7 +194,7 @@ func TestPageInBrowser(t *testing.T) {
 			require.Equal(t, m.Rows, m.Back, at)
 			require.True(t, m.Reopened, at)
 			if m.Page == "/scale" {
-				require.Equal(t, 40+4, m.Folds, "%s: 7 of the 10 budgets in the way of each node, more such nodes, nodes that drain now, "+
+				require.Equal(t, 40+5, m.Folds, "%s: 7 of the 10 budgets in the way of each node, more such nodes, more causes, nodes that drain now, "+
 					"budgets that let a pod go, resourceclaim", at)
 				require.Less(t, len(m.Left), m.Rows/5, at)
 				for _, row := range m.Left {

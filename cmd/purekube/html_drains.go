@@ -10,8 +10,16 @@ import (
 // drainTable says how kubectl drain of each node alone would go.
 type drainTable struct {
 	Command, Totals, Worst string
+	// Causes and MoreCauses are what is in the way, the worst first.
+	Causes, MoreCauses []drainCause
 	// Rows and More are the nodes with something in the way, the worst first. Now drain at once: of a few nodes they are among Rows.
 	Rows, More, Now []drainRow
+}
+
+// drainCause is a cause, what it stops, and what helps.
+type drainCause struct {
+	Text, Stops string
+	Fixes       []string
 }
 
 type drainRow struct {
@@ -34,6 +42,14 @@ func (r *report) newDrainTable(c *cluster, inv invocation) *drainTable {
 	all, _ := request.each(f, names)
 	drains, empty := withPods(all)
 	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, empty), Worst: classOK}
+	for _, b := range request.blockers(f, f.index, played(all)) {
+		cause := drainCause{Text: causeText(b), Stops: stopsText(b, namesListed)}
+		for _, fix := range b.Fixes {
+			cause.Fixes = append(cause.Fixes, fixText(b, fix))
+		}
+		t.Causes = append(t.Causes, cause)
+	}
+	t.Causes, t.MoreCauses = cut(t.Causes, causesOfMany)
 	slices.SortStableFunc(drains, func(a, b nodeDrain) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, d := range drains {
 		row := drainRow{

@@ -67,7 +67,7 @@ func TestPageAtScale(t *testing.T) {
 	got := plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "-now", noon, "-")
 	require.Empty(t, got.stderr)
 	p := parsePage(t, got.stdout)
-	require.Less(t, len(got.stdout), 320<<10, "bytes")
+	require.Less(t, len(got.stdout), 340<<10, "bytes")
 	body, _, _ := strings.Cut(got.stdout, "<script>")
 	rows := strings.Count(body, `class="row"`) + strings.Count(body, ` row"`)
 	// A node drains or does not, a budget is a bar or a row, and the objects are those with something to do: 3 nodes, 10 statuses, 10 budgets that

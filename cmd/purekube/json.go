@@ -44,22 +44,24 @@ type (
 		Eviction    *disruption.Eviction `json:"eviction,omitempty"`
 	}
 	jsonDrains struct {
-		FormatVersion string        `json:"formatVersion"`
-		Now           time.Time     `json:"now"`
-		NowFrom       string        `json:"nowFrom"`
-		Together      bool          `json:"together,omitempty"`
-		Drains        []drain.Drain `json:"drains"`
-		Notes         []string      `json:"notes,omitempty"`
-		Errors        []jsonProblem `json:"errors,omitempty"`
+		FormatVersion string          `json:"formatVersion"`
+		Now           time.Time       `json:"now"`
+		NowFrom       string          `json:"nowFrom"`
+		Together      bool            `json:"together,omitempty"`
+		Drains        []drain.Drain   `json:"drains"`
+		Blockers      []drain.Blocker `json:"blockers,omitempty"`
+		Notes         []string        `json:"notes,omitempty"`
+		Errors        []jsonProblem   `json:"errors,omitempty"`
 	}
 	jsonWaves struct {
-		FormatVersion string        `json:"formatVersion"`
-		Now           time.Time     `json:"now"`
-		NowFrom       string        `json:"nowFrom"`
-		Waves         []drain.Wave  `json:"waves"`
-		Blocked       []drain.Drain `json:"blocked,omitempty"`
-		Notes         []string      `json:"notes,omitempty"`
-		Errors        []jsonProblem `json:"errors,omitempty"`
+		FormatVersion string          `json:"formatVersion"`
+		Now           time.Time       `json:"now"`
+		NowFrom       string          `json:"nowFrom"`
+		Waves         []drain.Wave    `json:"waves"`
+		Blocked       []drain.Drain   `json:"blocked,omitempty"`
+		Blockers      []drain.Blocker `json:"blockers,omitempty"`
+		Notes         []string        `json:"notes,omitempty"`
+		Errors        []jsonProblem   `json:"errors,omitempty"`
 	}
 	jsonAction struct {
 		Type    string       `json:"type"`
@@ -113,17 +115,18 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 // writeDrainsJSON prints drains for programs.
-func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, together bool) error {
-	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: []drain.Drain{}, Notes: r.Notes, Errors: r.errors()}
-	for _, d := range drains {
-		out.Drains = append(out.Drains, d.Drain)
+func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, blockers []drain.Blocker, together bool) error {
+	out := jsonDrains{
+		FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: played(drains), Blockers: blockers, Notes: r.Notes, Errors: r.errors(),
 	}
 	return encode(w, out)
 }
 
 // writeWavesJSON prints waves for programs.
-func (r *report) writeWavesJSON(w io.Writer, plan drain.Plan) error {
-	out := jsonWaves{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked, Notes: r.Notes, Errors: r.errors()}
+func (r *report) writeWavesJSON(w io.Writer, plan drain.Plan, blockers []drain.Blocker) error {
+	out := jsonWaves{
+		FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked, Blockers: blockers, Notes: r.Notes, Errors: r.errors(),
+	}
 	if out.Waves == nil {
 		out.Waves = []drain.Wave{}
 	}

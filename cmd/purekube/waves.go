@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/message"
 )
@@ -14,8 +15,9 @@ import (
 // wavePlan is a rolling upgrade of the nodes.
 type wavePlan struct {
 	drain.Plan
-	// blocked are the drains of Plan.Blocked, with what is in the way.
+	// blocked are the drains of Plan.Blocked, and after is the cluster after the last wave.
 	blocked []nodeDrain
+	after   *disruption.Index
 }
 
 // planWaves plans waves of the nodes. The problems are the nodes that are in none for lack of a label. The error is what
@@ -42,7 +44,7 @@ func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem,
 		there, doubled := after.PodsOnNode(drains[i].node) // pods of waves may run there now
 		drains[i].pods = len(there) + len(doubled)
 	}
-	return wavePlan{plan, drains}, problems, err
+	return wavePlan{plan, drains, after}, problems, err
 }
 
 // rounds is how many rounds the wave takes.
@@ -82,7 +84,7 @@ func (r *drainRequest) wavesText() string {
 }
 
 // writeWaves prints a table of the waves with the nodes of each, and the drains of the nodes that are in none.
-func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, notes []string) error {
+func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, blockers []drain.Blocker, notes []string) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	t.line(0, "", r.command()+r.wavesText(), t.p.core)
@@ -111,7 +113,12 @@ func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, notes [
 	}
 	if len(plan.blocked) > 0 {
 		t.line(0, "", "In no wave, each node alone after the last wave:", t.p.core)
-		r.writeRows(t, plan.blocked)
+		t.writeBlockers(blockers, len(plan.blocked))
+		if len(plan.blocked) > nodesInFull {
+			t.writeOutcomes(plan.blocked)
+		} else {
+			r.writeRows(t, plan.blocked)
+		}
 	}
 	t.line(0, "Waves: ", plan.totals(), plain)
 	t.notes(notes)

@@ -21,16 +21,16 @@ const (
 
 // The expected tables follow from the budgets of the file: two pods of web, one of db, and none of queue that is healthy.
 func TestDrainOfSeveralNodes(t *testing.T) {
-	const blocked = `In no wave, each node alone after the last wave:
+	const inNoWave = `In no wave, each node alone after the last wave:
+In the way:
+    budget shop/queue (maxUnavailable 1) is short of 1 healthy pod
+        pods: shop/queue-0
+        with maxUnavailable 2: drains now
+        with 1 more pod healthy (shop/queue-1): drains now
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
-east-3  never   1     0        0        1
-    budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0
 `
-	const blockedAfterWaves = `In no wave, each node alone after the last wave:
-NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
-east-3  never   3     2        0        1
-    budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0
-`
+	const blocked = inNoWave + "east-3  never   1     0        0        1\n"
+	const blockedAfterWaves = inNoWave + "east-3  never   3     2        0        1\n"
 	for _, tc := range []struct {
 		name, reason string
 		args         []string
@@ -75,7 +75,7 @@ WAVE  NODES  EVICTED  ROUNDS  GROUP
     west-1, west-2
 3     1      2        1       west
     west-3
-` + blockedAfterWaves + `    budget shop/db: of 2 pods on this node, 1 can be evicted at once
+` + strings.ReplaceAll(blockedAfterWaves, "drains now", "drains in 2 rounds") + `    budget shop/db: of 2 pods on this node, 1 can be evicted at once
 ` + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
 `},
 		{name: "waves of some nodes", reason: "the others are not in the plan; 0 rounds are any number",

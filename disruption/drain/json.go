@@ -47,3 +47,21 @@ func (p PendingPod) MarshalJSON() ([]byte, error) {
 		fields
 	}{snapshot.Name(p.Pod), fields(p)})
 }
+
+// MarshalJSON writes the fields with their keys, and names of pods with the keys namespace and name.
+func (b Blocker) MarshalJSON() ([]byte, error) {
+	type fields Blocker
+	return json.Marshal(struct {
+		fields
+		Pods []snapshot.Name `json:"pods,omitempty"`
+	}{fields(b), snapshot.Names(b.Pods)})
+}
+
+// MarshalJSON writes the fields with their keys, and names of pods with the keys namespace and name.
+func (f Fix) MarshalJSON() ([]byte, error) {
+	type fields Fix
+	return json.Marshal(struct {
+		fields
+		Pods []snapshot.Name `json:"pods,omitempty"`
+	}{fields(f), snapshot.Names(f.Pods)})
+}

@@ -67,8 +67,8 @@ func surfaces() []surface {
 		}, []reflect.Type{of[disruption.Index](), of[disruption.UpdateStatus](), of[disruption.ClearDisruptionTarget](), of[disruption.BudgetExplanation](), of[disruption.Counts](),
 			of[disruption.Verdict](), of[disruption.Eviction](), of[disruption.PodExplanation]()}},
 		{"disruption/drain", map[string]any{
-			"Each": drain.Each, "Node": drain.Node, "Nodes": drain.Nodes, "Pods": drain.Pods, "Violations": drain.Violations, "Waves": drain.Waves,
-		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod](), of[drain.PendingPod]()}},
+			"Blockers": drain.Blockers, "Each": drain.Each, "Node": drain.Node, "Nodes": drain.Nodes, "Pods": drain.Pods, "Violations": drain.Violations, "Waves": drain.Waves,
+		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod](), of[drain.PendingPod](), of[drain.Blocker](), of[drain.Fix]()}},
 		{"admission", map[string]any{
 			"Decide": admission.Decide, "ServiceCIDRDelete": admission.ServiceCIDRDelete, "ClusterRoleWrite": admission.ClusterRoleWrite, "Eviction": admission.Eviction,
 			"BudgetWrite": admission.BudgetWrite, "NotNow": admission.NotNow, "Failed": admission.Failed, "EvictionOf": admission.EvictionOf,

@@ -152,3 +152,28 @@ func Example_drainPods() {
 	// node-b RefusedNow <nil>
 	// node-c RefusedNow <nil>
 }
+
+func Example_drainBlockers() {
+	t := &testing.T{} // the test's own
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	cart := purekubetest.Deployment("shop/cart", 2, "node-c", "node-d")
+	budgets := []purekubetest.Object{purekubetest.MaxUnavailable("shop/web", "0"), purekubetest.MinAvailable("shop/cart", "2")}
+	cluster := purekubetest.NewCluster(t, append(web.Objects(budgets...), cart.Objects()...)...)
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+
+	drains, err := drain.Each(index, []string{"node-a", "node-b", "node-c", "node-d"}, drain.Options{})
+	fmt.Println(err)
+	for _, b := range drain.Blockers(index, drains, drain.Options{}) {
+		fmt.Println(b.Message, "stops", b.Nodes, "alone", b.Alone)
+		for _, fix := range b.Fixes {
+			fmt.Println("  ", fix, "drains", fix.Frees)
+		}
+	}
+	// Output:
+	// <nil>
+	// budget shop/web (maxUnavailable 0) never allows a disruption stops [node-a node-b node-c] alone [node-a node-b]
+	//    with maxUnavailable 1 drains [node-a node-b]
+	// budget shop/cart (minAvailable 2) never allows a disruption stops [node-c node-d] alone [node-d]
+	//    with minAvailable 1 drains [node-d]
+	//    with 3 replicas of Deployment/shop/cart drains [node-d]
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/message"
+)
+
+// What is printed at most, so that an answer about many nodes fits on a screen.
+const (
+	nodesInFull  = 10 // with a row each; more are counted by outcome
+	causesOfMany = 5
+	fixesOfFew   = 3
+	namesListed  = 5
+	namesOfMany  = 2
+)
+
+// blockers are what is in the way of the drains, of which x is the cluster before.
+func (r *drainRequest) blockers(f *fleet, x *disruption.Index, drains []drain.Drain) []drain.Blocker {
+	return drain.Blockers(x, drains, r.options(f))
+}
+
+// writeBlockers prints the causes, worst first, with what helps. many: of many nodes, only the worst.
+func (t printer) writeBlockers(blockers []drain.Blocker, nodes int) {
+	if len(blockers) == 0 {
+		return
+	}
+	many := nodes > nodesInFull
+	shown, fixes, names := len(blockers), fixesOfFew, namesListed
+	if many {
+		shown, fixes, names = min(shown, causesOfMany), 1, namesOfMany
+	}
+	t.line(0, "", "In the way:", t.p.core)
+	for _, b := range blockers[:shown] {
+		t.line(4, "", causeText(b), t.p.notice)
+		var about []string
+		if nodes > 1 {
+			about = append(about, stopsText(b, names))
+		}
+		if len(b.Pods) > 0 && !many {
+			about = append(about, "pods: "+list(texts(b.Pods), names))
+		}
+		if len(about) > 0 {
+			t.line(8, "", strings.Join(about, "; "), plain)
+		}
+		for _, fix := range b.Fixes[:min(len(b.Fixes), fixes)] {
+			t.line(8, "", fixText(b, fix), t.p.action)
+		}
+	}
+	if more := len(blockers) - shown; more > 0 {
+		t.line(4, "", fmt.Sprintf("%s: -o json has them", message.Count(more, "more cause")), plain)
+	}
+}
+
+// causeText is what is wrong. What has to be looked up is missing in the input.
+func causeText(b drain.Blocker) string {
+	if len(b.Needs) > 0 {
+		return "needs " + needText(b.Needs[0])
+	}
+	return b.Message
+}
+
+// stopsText says which nodes the cause stops.
+func stopsText(b drain.Blocker, names int) string {
+	text := "stops " + message.Count(len(b.Nodes), "node")
+	switch len(b.Alone) {
+	case len(b.Nodes):
+	case 0:
+		text += ", none of them alone"
+	default:
+		text += ", " + strconv.Itoa(len(b.Alone)) + " of them alone"
+	}
+	return text + " (" + list(b.Nodes, names) + ")"
+}
+
+// fixText says what a change brings.
+func fixText(b drain.Blocker, fix drain.Fix) string {
+	of := message.Count(fix.Played, "node")
+	if fix.Played < len(b.Nodes) {
+		of += " that it was played for"
+	}
+	when := "now"
+	if fix.Rounds > 1 {
+		when = "in at most " + message.Count(fix.Rounds, "round")
+	}
+	switch {
+	case len(fix.Frees) == 0 && fix.Played == 1:
+		return fmt.Sprintf("%s: no longer in the way, but something else is", fix)
+	case len(fix.Frees) == 0:
+		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", fix, len(fix.Clears), of)
+	case fix.Played == 1:
+		return fmt.Sprintf("%s: drains %s", fix, strings.Replace(when, "at most ", "", 1))
+	}
+	return fmt.Sprintf("%s: %d of %s drain %s", fix, len(fix.Frees), of, when)
+}
+
+// writeOutcomes counts the nodes of each outcome.
+func (t printer) writeOutcomes(drains []nodeDrain) {
+	byOutcome := map[drain.Outcome][]string{}
+	for _, d := range drains {
+		byOutcome[d.Outcome] = append(byOutcome[d.Outcome], d.node)
+	}
+	for _, o := range outcomes {
+		if nodes := byOutcome[o.outcome]; len(nodes) > 0 {
+			t.line(0, o.name+": ", fmt.Sprintf("%s (%s)", message.Count(len(nodes), "node"), list(nodes, namesOfMany)), plain)
+		}
+	}
+}
