@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -25,6 +26,10 @@ type Workload struct {
 	// waits, with ordinals from 0: a Scale has neither field.
 	FirstOrdinal int32
 	Parallel     bool
+	// Object is the workload as the snapshot or an answer has it, and Deployment the Deployment that controls a ReplicaSet.
+	// They are nil if the snapshot does not have them. Do not write to them.
+	Object     metav1.Object
+	Deployment *appsv1.Deployment
 	// MaxPods is an upper bound for the number of pods that name the controller, in any state. It may also count pods
 	// that have changed, or that name another controller with the same name.
 	MaxPods int
@@ -62,7 +67,13 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 		return Workload{Recreates: f.found.kind != "", MayRecreate: f.problem != nil, Replicas: f.found.scale, Need: f.need}
 	}
 	// A controller that is being deleted creates no pods.
-	found := Workload{Recreates: o.GetDeletionTimestamp() == nil, Replicas: replicasOf(replicas)}
+	found := Workload{Recreates: o.GetDeletionTimestamp() == nil, Replicas: replicasOf(replicas), Object: o}
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && ref.Kind == replicaSetKind && owner.Kind == deploymentKind {
+		d, _ := w.deployments.Lookup(types.NamespacedName{Namespace: namespace, Name: owner.Name})
+		if d != nil && d.UID == owner.UID {
+			found.Deployment = d
+		}
+	}
 	// The object has what a Scale lacks: the order in which pods are created, and the first ordinal.
 	if ss, is := o.(*appsv1.StatefulSet); is {
 		found.Parallel = ss.Spec.PodManagementPolicy == appsv1.ParallelPodManagement

@@ -88,12 +88,11 @@ func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 			b.note(d, c)
 		}
 	}
-	of := workloads{}
 	for c, b := range found {
 		b.Nodes, b.Alone, b.Pods = sortedOnce(b.Nodes), sortedOnce(b.Alone), sortNames(b.Pods)
 		b.explain(x, c)
 		if o.Budgets == Recomputed {
-			f := fixer{x: x, o: o, c: c, blocker: b, workloads: of}
+			f := fixer{x: x, o: o, c: c, blocker: b}
 			b.Fixes = f.fixes()
 		}
 	}

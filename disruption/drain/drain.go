@@ -219,7 +219,9 @@ type RefusedPod struct {
 //
 // Which pods are recreated is what Kubernetes does, or stricter:
 //
-//   - A pod is recreated as it was: not ready, if it was not running and ready.
+//   - A pod is recreated as it was: not ready, if it was not running and ready. It has the labels of its controller's
+//     template, where the snapshot has it: what somebody gave it by hand is lost, and a budget may not select it any more. A
+//     StatefulSet makes pods of its current revision, which the snapshot does not have: they keep their labels.
 //   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer than
 //     its replicas. Pods that are being deleted or have ended do not count: the controller has replaced them already.
 //     If it recreates only some of the pods that go, active pods come first, and active pods that were not ready come

@@ -98,8 +98,6 @@ type fixer struct {
 	o       Options
 	c       cause
 	blocker *Blocker
-	// workloads are shared by all causes.
-	workloads workloads
 }
 
 // fixes returns the changes that help, the best first.
@@ -339,7 +337,7 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 	if pod == nil || more > replicasAtMost {
 		return nil
 	}
-	scaled, object, replicas := f.workloads.scaledUp(f.x, pod, more)
+	scaled, object, replicas := scaledUp(f.x, pod, more)
 	if replicas == 0 {
 		return nil
 	}
@@ -372,27 +370,25 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 
 // scaledUp returns the workload of the pod with more replicas, and its ReplicaSet. It returns 0 replicas for a workload that
 // the snapshot does not have.
-func (w workloads) scaledUp(x *disruption.Index, pod *corev1.Pod, more int32) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
-	by := ownerOf(pod)
-	if by == nil || !x.WorkloadOf(by.namespace, &by.ref).Recreates {
-		return changed, object, 0
-	}
+func scaledUp(x *disruption.Index, pod *corev1.Pod, more int32) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
 	scale := func(kind string, of metav1.Object, to *int32) *int32 {
 		object = purekube.Key{Kind: kind, Namespace: of.GetNamespace(), Name: of.GetName()}
 		replicas = ptr.Deref(to, 1) + more
 		return ptr.To(replicas)
 	}
-	switch of := w.find(x, by.namespace, by.ref.UID).(type) {
+	workload := x.WorkloadOf(pod.Namespace, metav1.GetControllerOfNoCopy(pod))
+	if !workload.Recreates {
+		return changed, object, 0
+	}
+	switch of := workload.Object.(type) {
 	case *appsv1.ReplicaSet:
 		scaled := *of
 		scaled.Spec.Replicas = scale("ReplicaSet", of, of.Spec.Replicas)
 		changed.ReplicaSets = append(changed.ReplicaSets, &scaled)
-		if ref := metav1.GetControllerOfNoCopy(of); ref != nil {
-			if d, found := w.find(x, by.namespace, ref.UID).(*appsv1.Deployment); found {
-				scaled := *d
-				scaled.Spec.Replicas = scale("Deployment", d, d.Spec.Replicas)
-				changed.Deployments = append(changed.Deployments, &scaled)
-			}
+		if d := workload.Deployment; d != nil {
+			scaled := *d
+			scaled.Spec.Replicas = scale("Deployment", d, d.Spec.Replicas)
+			changed.Deployments = append(changed.Deployments, &scaled)
 		}
 	case *appsv1.StatefulSet:
 		scaled := *of
@@ -404,27 +400,4 @@ func (w workloads) scaledUp(x *disruption.Index, pod *corev1.Pod, more int32) (c
 		changed.ReplicationControllers = append(changed.ReplicationControllers, &scaled)
 	}
 	return changed, object, replicas
-}
-
-// workloads are the workloads of namespaces by their UIDs.
-type workloads map[string]map[types.UID]metav1.Object
-
-// find returns the workload, or nil.
-func (w workloads) find(x *disruption.Index, namespace string, uid types.UID) metav1.Object {
-	if w[namespace] == nil {
-		there := x.WorkloadsIn(namespace)
-		byUID := map[types.UID]metav1.Object{}
-		add(byUID, there.ReplicaSets)
-		add(byUID, there.Deployments)
-		add(byUID, there.StatefulSets)
-		add(byUID, there.ReplicationControllers)
-		w[namespace] = byUID
-	}
-	return w[namespace][uid]
-}
-
-func add[O metav1.Object](byUID map[types.UID]metav1.Object, objects []O) {
-	for _, o := range objects {
-		byUID[o.GetUID()] = o
-	}
 }

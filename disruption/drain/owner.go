@@ -52,12 +52,15 @@ type ownerState struct {
 	missing int
 	// replicas is how many pods it wants.
 	replicas int32
+	// workload is the object, if it is known.
+	workload metav1.Object
 }
 
 // stateOf finds out how the controller recreates pods. These are going, whatever the index says of them.
 func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
 	o := &ownerState{known: true, name: by.ref.Name}
 	wants := x.WorkloadOf(by.namespace, &by.ref)
+	o.workload = wants.Object
 	if o.need = wants.Need; !wants.Recreates {
 		o.none, o.perhaps = true, wants.MayRecreate
 		return o

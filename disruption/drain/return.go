@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ func (w *drainer) finish() (changed bool) {
 		return false
 	}
 	back, away := w.back(gone)
-	w.settle(gone, replaced(w.x, back, away))
+	w.settle(gone, back, replaced(w.x, back, away))
 	w.evicted, w.unshown = nil, nil
 	clear(w.stale)
 	return true
@@ -110,7 +111,9 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	}
 	for _, pod := range byOrdinal(gone) {
 		if returning[pod] && !w.owners[*ownerOf(pod)].stopsBefore(pod) {
-			back = append(back, w.placed(returned(pod, at), pod))
+			again := returned(pod, at)
+			again.Labels = w.owners[*ownerOf(pod)].labels(pod)
+			back = append(back, w.placed(again, pod))
 			continue
 		}
 		by := ownerOf(pod)
@@ -183,7 +186,7 @@ func runs(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning &
 
 // settle makes the index after the round the index of the drain, and writes the statuses that the disruption controller
 // computes.
-func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
+func (w *drainer) settle(gone, back []*corev1.Pod, after *disruption.Index) {
 	var touched []types.NamespacedName
 	listed := map[types.NamespacedName]bool{}
 	for _, pod := range gone {
@@ -196,6 +199,11 @@ func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
 			if _, found := w.x.Budget(key).Status.DisruptedPods[pod.Name]; found {
 				listed[key] = true
 			}
+		}
+	}
+	for _, pod := range back {
+		if was := w.x.Pod(snapshot.KeyOf(pod)); was == nil || !maps.Equal(was.Labels, pod.Labels) {
+			touched = append(touched, budgetsOf(after, pod)...)
 		}
 	}
 	var written disruption.Snapshot
