@@ -194,6 +194,35 @@ func TestFilters(t *testing.T) {
 	spec := func(inits []corev1.Container, containers ...corev1.Container) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Spec.InitContainers, p.Spec.Containers = inits, containers }
 	}
+	memory := func(amount string) corev1.Container {
+		return corev1.Container{Name: amount, Resources: corev1.ResourceRequirements{Requests: resources("memory", amount)}}
+	}
+	status := func(p *corev1.Pod) *corev1.ContainerStatus {
+		if len(p.Status.ContainerStatuses) == 0 {
+			p.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
+		}
+		return &p.Status.ContainerStatuses[0]
+	}
+	allocated := func(name, cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { status(p).Name, status(p).AllocatedResources = name, resources("cpu", cpu) }
+	}
+	actual := func(name, cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			status(p).Name, status(p).Resources = name, &corev1.ResourceRequirements{Requests: resources("cpu", cpu)}
+		}
+	}
+	initStatus := func(name, cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			actual(name, cpu)(p)
+			p.Status.ContainerStatuses, p.Status.InitContainerStatuses = nil, p.Status.ContainerStatuses
+		}
+	}
+	notResized := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: reason})
+		}
+	}
+	infeasible := notResized(corev1.PodReasonInfeasible)
 	has := func(edit ...func(*corev1.Pod)) *corev1.Pod { return pod("there", append(edit, on("to"))...) }
 	for _, tc := range []struct {
 		name  string
@@ -278,11 +307,55 @@ func TestFilters(t *testing.T) {
 			wants("cpu", "1")(p)
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "3")}
 		}, want: "Insufficient cpu"},
-		{name: "a container that is made smaller", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", AllocatedResources: resources("cpu", "1500m")}}
+		{name: "requests of the whole pod that are less", pod: func(p *corev1.Pod) {
+			spec([]corev1.Container{container("3")}, container("3"))(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "2")}
+		}},
+		{name: "requests of the whole pod and overhead", pod: func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}
+			p.Spec.Overhead = resources("cpu", "600m")
+		}, want: "Insufficient cpu"},
+		{name: "memory and huge pages of the whole pod", pod: func(p *corev1.Pod) {
+			wants("memory", "5", "hugepages-2Mi", "5")(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("memory", "1", "hugepages-2Mi", "1")}
+		}, node: allocatable("pods", "1", "memory", "1", "hugepages-2Mi", "1")},
+		{name: "a device is of containers, and not of the whole pod", pod: func(p *corev1.Pod) {
+			wants("example.com/gpu", "1")(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("example.com/gpu", "0")}
+		}, want: "Insufficient example.com/gpu"},
+
+		{name: "parts of a byte are added first", pod: spec(nil, memory("500m"), memory("500m")), node: allocatable("pods", "1", "memory", "1")},
+		{name: "a part of a byte counts as one", pod: wants("memory", "1001m"), node: allocatable("pods", "1", "memory", "1"), want: "Insufficient memory"},
+		{name: "a part of a byte of each pod counts as one", pod: wants("memory", "1500m"), there: has(wants("memory", "1500m")),
+			node: allocatable("pods", "2", "memory", "3"), want: "Insufficient memory"},
+		{name: "more than a number holds", pod: wants("cpu", "1e17"), want: "Insufficient cpu"},
+		{name: "as much as a number holds, for want of a larger one", pod: wants("memory", "10Pi"),
+			node: allocatable("pods", "1", "memory", "9223372036854775807"), want: "Insufficient memory"},
+		{name: "room that no number holds", pod: wants("cpu", "1"), node: allocatable("pods", "1", "cpu", "1e17"), want: "Insufficient cpu"},
+
+		{name: "a container that is made smaller", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), allocated("app", "1500m")), want: "Insufficient cpu"},
+		{name: "a container that has more than it asks for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), actual("app", "1500m")), want: "Insufficient cpu"},
+		{name: "a container that is made larger", pod: wants("cpu", "600m"), there: has(wants("cpu", "1500m"), actual("app", "1")), want: "Insufficient cpu"},
+		{name: "a container that cannot be made larger", pod: wants("cpu", "600m"), there: has(wants("cpu", "1500m"), actual("app", "1"), infeasible)},
+		{name: "a container that cannot be made larger, and what it was allocated", pod: wants("cpu", "600m"),
+			there: has(wants("cpu", "3"), actual("app", "1"), allocated("app", "1500m"), infeasible), want: "Insufficient cpu"},
+		{name: "a container that cannot be made larger, of which nobody says what it has", pod: wants("cpu", "600m"),
+			there: has(wants("cpu", "1500m"), allocated("app", "1"), infeasible), want: "Insufficient cpu"},
+		{name: "the status of another container", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), actual("other", "1500m"))},
+		{name: "a container that is to be made larger later", pod: wants("cpu", "600m"), there: has(wants("cpu", "1500m"), actual("app", "1"),
+			notResized(corev1.PodReasonDeferred)), want: "Insufficient cpu"},
+		{name: "a sidecar that has more than it asks for", pod: wants("cpu", "600m"), there: has(spec([]corev1.Container{sidecar("1")}),
+			initStatus("1", "1500m")), want: "Insufficient cpu"},
+		{name: "a sidecar that cannot be made larger", pod: wants("cpu", "600m"), there: has(spec([]corev1.Container{sidecar("1500m")}),
+			initStatus("1500m", "1"), infeasible)},
+		{name: "an init container is not resized", pod: wants("cpu", "600m"), there: has(spec([]corev1.Container{container("1500m")}),
+			initStatus("1500m", "1"), infeasible), want: "Insufficient cpu"},
+		{name: "a pod that is made smaller as a whole", pod: wants("cpu", "600m"), there: has(func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "1")}
+			p.Status.AllocatedResources = resources("cpu", "1500m")
 		}), want: "Insufficient cpu"},
-		{name: "a container that has more than it asks for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", Resources: &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}}}
+		{name: "a pod that has more as a whole than its containers ask for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
+			p.Status.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}
 		}), want: "Insufficient cpu"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
