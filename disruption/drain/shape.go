@@ -137,8 +137,8 @@ func unitOf(name corev1.ResourceName) resource.Scale {
 	return 0
 }
 
-// roomOf are the quantities in kube-scheduler's units, rounded up as it rounds them. One beyond int64 is no room.
-func roomOf(list corev1.ResourceList) requests {
+// amountsOf are the quantities in kube-scheduler's units, rounded up as it rounds them. One beyond int64 is no room.
+func amountsOf(list corev1.ResourceList) requests {
 	amounts := make(requests, len(list))
 	for name, quantity := range list {
 		amounts[name] = scaled(quantity, unitOf(name), 0)
