@@ -247,7 +247,7 @@ func (r *room) lacks(wanted requests) []string {
 		lacks = append(lacks, tooManyPods)
 	}
 	for name, amount := range wanted {
-		if amount > 0 && amount > r.free[name] {
+		if amount > r.free[name] { // which is never negative
 			lacks = append(lacks, insufficient+string(name))
 		}
 	}

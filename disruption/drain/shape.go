@@ -39,16 +39,22 @@ type term struct {
 
 // shapeOf returns the shape of the pod, each shape once. With Options.Fits, pods of one shape may fit differently.
 func (v *inventory) shapeOf(pod *corev1.Pod) *shape {
-	required := requiredAffinity(pod)
 	s := &shape{requests: requestsOf(pod), ports: hostPorts(pod), tolerations: pod.Spec.Tolerations, reasons: map[string]int{}}
-	var key string
-	if v.fits == nil {
-		key = string(snapshot.JSON([]any{s.requests, s.ports, s.tolerations, pod.Spec.NodeSelector, required}))
-		if known := v.shapes[key]; known != nil {
-			return known
-		}
+	required := requiredAffinity(pod)
+	if v.fits != nil {
+		return s.selecting(pod.Spec.NodeSelector, required)
 	}
-	s.selector = labels.SelectorFromSet(pod.Spec.NodeSelector)
+	key := string(snapshot.JSON([]any{s.requests, s.ports, s.tolerations, pod.Spec.NodeSelector, required}))
+	if known := v.shapes[key]; known != nil {
+		return known
+	}
+	v.shapes[key] = s.selecting(pod.Spec.NodeSelector, required)
+	return s
+}
+
+// selecting sets which nodes the shape selects.
+func (s *shape) selecting(nodeSelector map[string]string, required *corev1.NodeSelector) *shape {
+	s.selector = labels.SelectorFromSet(nodeSelector)
 	if required != nil {
 		s.affine = true
 		for i := range required.NodeSelectorTerms {
@@ -56,9 +62,6 @@ func (v *inventory) shapeOf(pod *corev1.Pod) *shape {
 				s.terms = append(s.terms, t)
 			}
 		}
-	}
-	if v.fits == nil {
-		v.shapes[key] = s
 	}
 	return s
 }
@@ -90,13 +93,18 @@ func termOf(t *corev1.NodeSelectorTerm) (parsed term, usable bool) {
 		}
 		parsed.labels = parsed.labels.Add(*r)
 	}
-	for _, f := range t.MatchFields {
-		if f.Key != "metadata.name" || len(f.Values) != 1 || f.Operator != corev1.NodeSelectorOpIn && f.Operator != corev1.NodeSelectorOpNotIn {
-			return term{}, false
-		}
-	}
 	parsed.names = t.MatchFields
-	return parsed, true
+	return parsed, !slices.ContainsFunc(t.MatchFields, malformed)
+}
+
+// malformed reports whether no node matches a requirement on a field, since it is none on metadata.name that kube-scheduler
+// can parse.
+func malformed(f corev1.NodeSelectorRequirement) bool {
+	switch f.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		return f.Key != "metadata.name" || len(f.Values) != 1
+	}
+	return true
 }
 
 // selects reports whether the node has the labels and the name that the pod asks for.

@@ -27,7 +27,8 @@ const drainedNode = "zz-drained"
 
 // TestPlacement asks for random pods and nodes where the pods go: kube-scheduler's own filters, and drain.Node, which
 // drains the node of the pods. First, one pod and one node at a time: drain.Node says whether the node takes the pod, and
-// why not. Then all pods and nodes: each pod goes to the first node by name that takes it, and takes room there.
+// why not. Then all pods and nodes: each pod goes to the node with the fewest pods, of those that take it, and takes room
+// there.
 func TestPlacement(t *testing.T) {
 	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
 	only := parity.Number(t, "PARITY_CASE", cases)
@@ -129,21 +130,22 @@ func (c placementTest) allNodes(t *testing.T, draw *draw) {
 		a := c.attempt(t, pod, infos)
 		reasons := histogram{}
 		reasons["node(s) were unschedulable"]++ // the drained node
+		var emptiest fwk.NodeInfo
 		for _, info := range infos {
 			refused := a.refuses(t, info)
-			if refused == nil {
-				pod.Spec.NodeName = info.Node().Name
-				break
-			}
 			reasons.count(refused)
+			if refused == nil && (emptiest == nil || len(info.GetPods()) < len(emptiest.GetPods())) {
+				emptiest = info
+			}
 		}
-		if pod.Spec.NodeName == "" {
+		if emptiest == nil {
 			want = append(want, placement{Message: reasons.message(len(infos) + 1)})
 			continue
 		}
 		if len(want) > 0 {
 			c.seen["a pod of several takes room"]++
 		}
+		pod.Spec.NodeName = emptiest.Node().Name
 		want = append(want, placement{Node: pod.Spec.NodeName})
 		there = append(there, pod)
 	}
