@@ -176,7 +176,7 @@ func (p *placement) compare(a, b int) int {
 // unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): those of the inventory, with
 // other ones for the nodes that the drain has changed.
 func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
-	reasons := maps.Clone(p.inventory.reasons(s, pod))
+	reasons := maps.Clone(s.reasons) // of all nodes: there is no other taker
 	differ := maps.Clone(p.cordoned)
 	for i := range p.rooms {
 		differ[i] = true

@@ -361,6 +361,8 @@ func TestFilters(t *testing.T) {
 		{name: "more than a number holds", pod: wants("cpu", "1e17"), want: "Insufficient cpu"},
 		{name: "more than a number holds in thousandths", pod: wants("memory", "10Pi"), node: allocatable("pods", "1", "memory", "95e14"),
 			want: "Insufficient memory"},
+		{name: "room of the largest number, which stands for more", pod: wants("memory", "1"),
+			node: allocatable("pods", "1", "memory", "9223372036854775807"), want: "Insufficient memory"},
 		{name: "room that no number holds", pod: wants("cpu", "1m"), node: allocatable("pods", "1", "cpu", "1e17"), want: "Insufficient cpu"},
 
 		{name: "a container that is made smaller", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), allocated("app", "1500m")), want: "Insufficient cpu"},
@@ -500,13 +502,9 @@ func TestFitsOfPods(t *testing.T) {
 // Drains that are asked about alone share what is known of nodes, and not what another of them takes: each pod gets the port.
 func TestEachTakesPortsAlone(t *testing.T) {
 	s := threeNodes(maxUnavailable("3"))
-	for _, p := range s.Pods {
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, HostIP: "10.0.0.1"}}
-	}
-	for _, ip := range []string{"10.0.0.2", "10.0.0.3", "10.0.0.4"} { // so that the list of addresses has room for one more
-		s.Pods = append(s.Pods, pod("on-"+ip, on("n3"), func(p *corev1.Pod) {
-			p.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{HostPort: 80, HostIP: ip}}}}
-		}))
+	for i, p := range s.Pods {
+		wants("cpu", fmt.Sprint(i))(p) // the pods differ, so that each asks the node
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
 	}
 	drains, err := Each(disruption.NewIndex(s, disruption.Options{}), []string{"n0", "n1", "n2"}, Options{Nodes: nodes(4)})
 	require.NoError(t, err)
@@ -558,6 +556,10 @@ func TestNodesThatAreNotRight(t *testing.T) {
 	_, _, err = Waves(x, []string{"n0"}, WaveOptions{Options: Options{Nodes: bad}})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 
+	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{node("n0"), node("a"), node("a")}})
+	require.ErrorIs(t, err, purekube.ErrDuplicate, "the first by name")
+	require.Equal(t, "0/2 nodes are available: 1 node(s) had the name of another node, 1 node(s) were unschedulable.", d.Pending[0].Message)
+
 	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{}})
 	require.NoError(t, err)
 	require.Equal(t, "0/0 nodes are available.", d.Pending[0].Message, "an empty list is a cluster without nodes")
@@ -590,6 +592,45 @@ func TestRoomOfPodsThatGo(t *testing.T) {
 	require.Equal(t, "n2", after.Pod(nn("web-2")).Spec.NodeName, "where the pod before it was")
 	require.Equal(t, LeavesPending, d.Outcome)
 	require.Equal(t, []PendingPod{{nn("web-0"), full}}, d.Pending)
+}
+
+// In the second round, a StatefulSet's pod goes from a node that is not drained, with the first of its pods that does. A pod
+// gets the room, although pods like it found none in the first round, and is told what it lacks then.
+func TestRoomOfALaterRound(t *testing.T) {
+	port := func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} }
+	grouped := func(group string) func(*corev1.Pod) { return labelled(map[string]string{"app": group}) }
+	ofRS, ofSet := by("apps/v1", "ReplicaSet", "rs"), by("apps/v1", "StatefulSet", "db")
+	budgetOf := func(group string) *policyv1.PodDisruptionBudget {
+		return budget(named(group), minAvailable("1"), func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = group })
+	}
+	set := statefulSet("db", ptr.To(int32(1)))
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(7)))},
+		StatefulSets: []*appsv1.StatefulSet{set},
+		Budgets:      []*policyv1.PodDisruptionBudget{budgetOf("x"), budgetOf("y"), budgetOf("z")},
+		Pods: []*corev1.Pod{
+			// First round: three pods that find room, and two that do not.
+			pod("aa-x", ofRS, on("n0"), grouped("x"), wants("cpu", "100m")), pod("aa-y", ofRS, on("n0"), grouped("y"), wants("cpu", "100m")),
+			pod("aa-z", ofRS, on("n0"), grouped("z"), wants("cpu", "100m")),
+			pod("first-big", ofRS, on("n0"), grouped(""), wants("cpu", "2")), pod("first-port", ofRS, on("n0"), grouped(""), wants("cpu", "2"), port),
+			// Second round.
+			pod("db-0", ofSet, on("n0"), grouped("x"), wants("cpu", "100m")), pod("next-a", ofRS, on("n0"), grouped("y"), wants("cpu", "2")),
+			pod("next-b", ofRS, on("n0"), grouped("z"), wants("cpu", "2"), port),
+			// The pod that goes with db-0, and is not recreated.
+			pod("db-1", ofSet, on("n1"), grouped(""), wants("cpu", "3"), port, func(p *corev1.Pod) {
+				deleting(p)
+				p.DeletionGracePeriodSeconds = ptr.To(int64(30))
+			}),
+		}}
+	d, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: nodes(2, allocatable("pods", "20", "cpu", "4"))})
+	require.NoError(t, err)
+	require.Equal(t, []types.NamespacedName{nn("db-0"), nn("next-a"), nn("next-b")}, d.Rounds[1])
+	require.Nil(t, after.Pod(nn("db-1")))
+	require.Equal(t, "n1", after.Pod(nn("next-a")).Spec.NodeName)
+	require.Equal(t, []PendingPod{
+		{nn("first-big"), "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."},
+		{nn("first-port"), "0/2 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, 1 node(s) were unschedulable."},
+		{nn("next-b"), "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."},
+	}, d.Pending)
 }
 
 // Pods that only two nodes can take: a rolling upgrade never drains both at the same time, with or without budgets.
