@@ -23,8 +23,8 @@ type shape struct {
 	selector labels.Selector
 	affine   bool
 	terms    []term
-	// checked is how many nodes of the inventory were checked. takers are those of them that take such a pod, and reasons
-	// counts why the others do not.
+	// checked is how many nodes of the inventory were checked. takers are the nodes of them that take such a pod, and
+	// reasons counts why the others do not.
 	checked int
 	takers  []int
 	reasons map[string]int
