@@ -24,8 +24,8 @@ type draw struct {
 	strict  strictness
 }
 
-// strictness is why drain.Node may refuse a node that all filters accept, by node; "" stands for all nodes. One reason at
-// most is drawn for a cluster, so that each is known to matter.
+// strictness is why drain.Node may refuse a node that all filters accept, by node; "" stands for all nodes. One
+// reason at most is drawn for a cluster, so that each is known to matter.
 type strictness map[string]string
 
 const (
@@ -106,7 +106,8 @@ func (d *draw) node(name string) *corev1.Node {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: d.taintKey(), Value: d.taintValue(), Effect: d.taintEffect()})
 	}
 	n.Status.Allocatable = d.quantities(1, map[corev1.ResourceName][]string{
-		"pods": {"0", "1", "2", "3", "110", "110", "110", "110"}, "cpu": {"1", "2", "2500m", "4"}, "memory": {"128Mi", "256Mi", "134217729", "1Gi"},
+		"pods": {"0", "1", "2", "3", "110", "110", "110", "110"}, "cpu": {"1", "2", "2500m", "4"},
+		"memory":            {"128Mi", "256Mi", "134217729", "1Gi"},
 		"ephemeral-storage": {"1Gi", "2Gi"}, "example.com/gpu": {"1", "2", "3"}, "hugepages-2Mi": {"4Mi", "8Mi"},
 	})
 	if d.chance(20) {
@@ -129,7 +130,8 @@ func (d *draw) taintEffect() corev1.TaintEffect {
 // quantities draws from the values of each resource, with a chance of one in so many.
 func (d *draw) quantities(oneIn int, values map[corev1.ResourceName][]string) corev1.ResourceList {
 	list := corev1.ResourceList{}
-	for _, name := range []corev1.ResourceName{"pods", "cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi"} {
+	names := []corev1.ResourceName{"pods", "cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi"}
+	for _, name := range names {
 		if v := values[name]; len(v) > 0 && d.chance(oneIn) {
 			list[name] = resource.MustParse(oneOf(d, v...))
 		}
@@ -142,12 +144,13 @@ func (d *draw) requests() corev1.ResourceList {
 		return nil
 	}
 	return d.quantities(3, map[corev1.ResourceName][]string{
-		"cpu": {"0", "1m", "250m", "500m", "1", "1500m", "2"}, "memory": {"0", "100m", "500m", "64Mi", "128Mi", "134217728500m"},
+		"cpu":               {"0", "1m", "250m", "500m", "1", "1500m", "2"},
+		"memory":            {"0", "100m", "500m", "64Mi", "128Mi", "134217728500m"},
 		"ephemeral-storage": {"0", "512Mi", "1Gi"}, "example.com/gpu": {"0", "1", "2"}, "hugepages-2Mi": {"0", "2Mi", "4Mi"},
 	})
 }
 
-// podSpec is of a pod that is not picky about its node, with a chance of one in so many for each thing that it may ask for.
+// podSpec draws what a pod asks for. The higher oneIn, the fewer ports, overheads and requests of the pod as a whole.
 func (d *draw) podSpec(oneIn int) corev1.PodSpec {
 	spec := corev1.PodSpec{NodeSelector: d.nodeSelector(), Affinity: d.affinity()}
 	for i := range 1 + d.IntN(2) {
