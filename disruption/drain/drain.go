@@ -53,8 +53,10 @@ type Options struct {
 	// takes it: see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
 	Nodes []*corev1.Node
 	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room for
-	// the requests and the ports of the host. It is asked about a recreated pod and a node of Nodes that is ready and schedulable,
-	// drained or not. It must write to neither, and has to answer the same every time. Nil: as kube-scheduler's filters do.
+	// the requests and the ports of the host, which Fits cannot know: it does not see the pods that the drain places. To
+	// fill nodes beyond their capacity, raise status.allocatable in Nodes. Fits is asked about a recreated pod and a node of
+	// Nodes that is ready and schedulable, drained or not. It must write to neither, and has to answer the same every
+	// time. Nil: as kube-scheduler's filters do.
 	Fits func(pod *corev1.Pod, node *corev1.Node) bool
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
@@ -242,6 +244,12 @@ type RefusedPod struct {
 // as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. The check is no
 // scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
 // priority, and a pod that is Pending stays so, in whatever round room becomes free.
+//
+// A recreated pod requests what the spec of the evicted pod requests. Where the filters of the supported releases differ,
+// the stricter one decides: while a pod is being resized, each of its containers, and the pod as a whole, counts with the
+// largest of its amounts in spec and status. Stricter than all of them: an extended resource that only a DeviceClass
+// provides is missing on every node, a pod as a whole counts with its spec also when its resize is infeasible, and what the
+// API server does not admit fits nowhere, such as an amount beyond int64 or a required field that is not metadata.name.
 //
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
 // controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are

@@ -143,14 +143,6 @@ func (v *inventory) check(s *shape, pod *corev1.Pod) {
 	}
 }
 
-// reasons counts why nodes do not take the pod.
-func (v *inventory) reasons(s *shape, pod *corev1.Pod) map[string]int {
-	for s.checked < len(v.nodes) {
-		v.check(s, pod)
-	}
-	return s.reasons
-}
-
 // refuses returns why the node does not take the pod with that room: the reasons of the first of kube-scheduler's
 // filters that refuses it, and nothing if all accept it.
 func (v *inventory) refuses(i int, s *shape, pod *corev1.Pod, room func(i int) *room) []string {
@@ -247,7 +239,7 @@ func (r *room) lacks(wanted requests) []string {
 		lacks = append(lacks, tooManyPods)
 	}
 	for name, amount := range wanted {
-		if amount > 0 && amount > r.free[name] {
+		if amount > r.free[name] { // which is never negative
 			lacks = append(lacks, insufficient+string(name))
 		}
 	}

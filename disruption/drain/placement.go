@@ -38,7 +38,7 @@ const (
 	unfitting = "node(s) were refused by Options.Fits"
 )
 
-// placement places the recreated pods of one drain: on the node with the fewest pods, of those that take it.
+// placement places the recreated pods of one drain. Of the nodes that take a pod, it chooses the node with the fewest pods.
 type placement struct {
 	inventory *inventory
 	// cordoned are the nodes of the drain. All nodes here are their numbers in the inventory.
@@ -111,7 +111,7 @@ func (p *placement) place(pod *corev1.Pod) (node, message string) {
 	return "", s.message
 }
 
-// next is the node with the fewest pods, of those that take the pod.
+// next is the node with the fewest pods, of the nodes that take the pod.
 func (p *placement) next(shape *shape, s *search, pod *corev1.Pod) (node int, found bool) {
 	for {
 		node, found = p.inventory.taker(shape, s.takers, pod)
@@ -173,10 +173,10 @@ func (p *placement) compare(a, b int) int {
 	return cmp.Or(cmp.Compare(running(a), running(b)), cmp.Compare(a, b))
 }
 
-// unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): those of the inventory, with
-// other ones for the nodes that the drain has changed.
+// unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): the reasons of the inventory,
+// with other ones for the nodes that the drain has changed.
 func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
-	reasons := maps.Clone(p.inventory.reasons(s, pod))
+	reasons := maps.Clone(s.reasons) // of all nodes: there is no other taker
 	differ := maps.Clone(p.cordoned)
 	for i := range p.rooms {
 		differ[i] = true

@@ -194,6 +194,35 @@ func TestFilters(t *testing.T) {
 	spec := func(inits []corev1.Container, containers ...corev1.Container) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Spec.InitContainers, p.Spec.Containers = inits, containers }
 	}
+	memory := func(amount string) corev1.Container {
+		return corev1.Container{Name: amount, Resources: corev1.ResourceRequirements{Requests: resources("memory", amount)}}
+	}
+	status := func(p *corev1.Pod) *corev1.ContainerStatus {
+		if len(p.Status.ContainerStatuses) == 0 {
+			p.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
+		}
+		return &p.Status.ContainerStatuses[0]
+	}
+	allocated := func(name, cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { status(p).Name, status(p).AllocatedResources = name, resources("cpu", cpu) }
+	}
+	actual := func(name, cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			status(p).Name, status(p).Resources = name, &corev1.ResourceRequirements{Requests: resources("cpu", cpu)}
+		}
+	}
+	initStatus := func(name, cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			actual(name, cpu)(p)
+			p.Status.ContainerStatuses, p.Status.InitContainerStatuses = nil, p.Status.ContainerStatuses
+		}
+	}
+	notResized := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = append([]corev1.PodCondition{{Type: corev1.PodResizePending, Reason: reason}}, p.Status.Conditions...)
+		}
+	}
+	infeasible := notResized(corev1.PodReasonInfeasible)
 	has := func(edit ...func(*corev1.Pod)) *corev1.Pod { return pod("there", append(edit, on("to"))...) }
 	for _, tc := range []struct {
 		name  string
@@ -206,6 +235,10 @@ func TestFilters(t *testing.T) {
 		{name: "cordoned", node: cordoned, want: unschedulable},
 		{name: "cordoned, and tolerated", node: cordoned, pod: tolerates(corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})},
 		{name: "not ready", node: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: notReady},
+		{name: "not ready, and short of disk", node: func(n *corev1.Node) {
+			n.Status.Conditions[0].Status = corev1.ConditionFalse
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue})
+		}, want: notReady},
 		{name: "without a condition", node: func(n *corev1.Node) { n.Status.Conditions = nil }, want: notReady},
 
 		{name: "a taint", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule), want: untolerated},
@@ -215,6 +248,8 @@ func TestFilters(t *testing.T) {
 		{name: "a taint with another value", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule), pod: tolerates(corev1.Toleration{Key: "gpu", Value: "no"}), want: untolerated},
 		{name: "a taint with another effect", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule),
 			pod: tolerates(corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}), want: untolerated},
+		{name: "a taint with this effect", node: taint("gpu", "yes", corev1.TaintEffectNoSchedule),
+			pod: tolerates(corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})},
 		{name: "everything tolerated", node: taint("gpu", "yes", corev1.TaintEffectNoExecute), pod: tolerates(corev1.Toleration{Operator: corev1.TolerationOpExists})},
 		{name: "one of two taints", node: func(n *corev1.Node) {
 			taint("gpu", "yes", corev1.TaintEffectNoSchedule)(n)
@@ -224,6 +259,7 @@ func TestFilters(t *testing.T) {
 
 		{name: "nodeSelector", node: labels, pod: selects("zone", "a")},
 		{name: "nodeSelector, another value", node: labels, pod: selects("zone", "b"), want: unmatched},
+		{name: "no affinity to nodes", pod: func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{} }},
 		{name: "no affinity terms", pod: affine(), want: unmatched},
 		{name: "an empty term", pod: affine(corev1.NodeSelectorTerm{}), want: unmatched},
 		{name: "In", node: labels, pod: affine(label("zone", corev1.NodeSelectorOpIn, "b", "a"))},
@@ -237,7 +273,18 @@ func TestFilters(t *testing.T) {
 		{name: "the name", pod: affine(field("metadata.name", corev1.NodeSelectorOpIn, "to"))},
 		{name: "another name", pod: affine(field("metadata.name", corev1.NodeSelectorOpIn, "from")), want: unmatched},
 		{name: "not the name", pod: affine(field("metadata.name", corev1.NodeSelectorOpNotIn, "to")), want: unmatched},
-		{name: "another field", pod: affine(field("metadata.uid", corev1.NodeSelectorOpNotIn, "to")), want: unmatched},
+		{name: "another field", pod: affine(field("metadata.uid", corev1.NodeSelectorOpNotIn, "from")), want: unmatched},
+		{name: "an unknown operator of a field", pod: affine(field("metadata.name", corev1.NodeSelectorOpExists, "from")), want: unmatched},
+		{name: "several names", pod: affine(field("metadata.name", corev1.NodeSelectorOpIn, "to", "from")), want: unmatched},
+		{name: "no name", pod: affine(field("metadata.name", corev1.NodeSelectorOpNotIn)), want: unmatched},
+		{name: "Exists with a value", node: labels, pod: affine(label("cores", corev1.NodeSelectorOpExists, "8")), want: unmatched},
+		{name: "Gt of what is no number", node: labels, pod: affine(label("zone", corev1.NodeSelectorOpGt, "-9")), want: unmatched},
+		{name: "a label and the name", node: labels, pod: affine(corev1.NodeSelectorTerm{
+			MatchExpressions: label("zone", corev1.NodeSelectorOpIn, "a").MatchExpressions,
+			MatchFields:      field("metadata.name", corev1.NodeSelectorOpIn, "to").MatchFields})},
+		{name: "a label and another name", node: labels, pod: affine(corev1.NodeSelectorTerm{
+			MatchExpressions: label("zone", corev1.NodeSelectorOpIn, "a").MatchExpressions,
+			MatchFields:      field("metadata.name", corev1.NodeSelectorOpIn, "from").MatchFields}), want: unmatched},
 		{name: "nodeSelector and affinity", node: labels, pod: func(p *corev1.Pod) {
 			selects("zone", "b")(p)
 			affine(label("zone", corev1.NodeSelectorOpIn, "a"))(p)
@@ -249,6 +296,14 @@ func TestFilters(t *testing.T) {
 		{name: "of one address", pod: port("", "", 80), there: has(port("10.0.0.1", "", 80)), want: portsTaken},
 		{name: "of every address", pod: port("10.0.0.1", "", 80), there: has(port("0.0.0.0", "", 80)), want: portsTaken},
 		{name: "of another address", pod: port("10.0.0.1", "", 80), there: has(port("10.0.0.2", "", 80))},
+		{name: "of the same address", pod: port("10.0.0.1", "", 80), there: has(port("10.0.0.1", "", 80)), want: portsTaken},
+		{name: "the first port", pod: port("", "", 1), there: has(port("", "", 1)), want: portsTaken},
+		{name: "ports of the pod alone", pod: port("", "", 0), there: has(port("", "", 0))},
+		{name: "the port of an init container", pod: port("", "", 80), there: has(func(p *corev1.Pod) {
+			c := container("0")
+			c.Ports = []corev1.ContainerPort{{HostPort: 80}}
+			p.Spec.InitContainers = []corev1.Container{c}
+		})},
 		{name: "the port of a sidecar", pod: port("", "", 80), there: has(func(p *corev1.Pod) {
 			c := sidecar("0")
 			c.Ports = []corev1.ContainerPort{{HostPort: 80}}
@@ -259,11 +314,14 @@ func TestFilters(t *testing.T) {
 		{name: "too much", pod: wants("cpu", "2001m"), want: "Insufficient cpu"},
 		{name: "what is left", pod: wants("cpu", "500m"), there: has(wants("cpu", "1500m"))},
 		{name: "more than what is left", pod: wants("cpu", "501m"), there: has(wants("cpu", "1500m")), want: "Insufficient cpu"},
+		{name: "the least of what is taken", pod: wants("cpu", "1m"), there: has(wants("cpu", "2")), want: "Insufficient cpu"},
+		{name: "the least of what is taken twice", pod: wants("cpu", "1m"), there: has(wants("cpu", "4")), want: "Insufficient cpu"},
 		{name: "no room for a pod", node: allocatable("pods", "1", "cpu", "2"), there: has(), want: tooManyPods},
 		{name: "a device that the node lacks", pod: wants("example.com/gpu", "1"), want: "Insufficient example.com/gpu"},
 		{name: "no device at all", pod: wants("example.com/gpu", "0")},
 		{name: "nothing wanted of an overcommitted node", pod: wants("memory", "0"), there: has(wants("cpu", "3"))},
 		{name: "more together than a number holds", pod: spec(nil, container("9e15"), container("9e15")), want: "Insufficient cpu"},
+		{name: "more together than a number holds, and then less", pod: spec(nil, container("46e14"), container("47e14")), want: "Insufficient cpu"},
 		{name: "a node with more than a number holds", pod: wants("cpu", "1"), there: has(spec(nil, container("9e15"), container("9e15"))), want: "Insufficient cpu"},
 		{name: "a negative amount makes no room", pod: wants("cpu", "2500m"), there: has(wants("cpu", "-1")), want: "Insufficient cpu"},
 		{name: "a negative amount beside another", pod: spec(nil, container("2500m"), container("-1")), want: "Insufficient cpu"},
@@ -278,11 +336,58 @@ func TestFilters(t *testing.T) {
 			wants("cpu", "1")(p)
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "3")}
 		}, want: "Insufficient cpu"},
-		{name: "a container that is made smaller", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", AllocatedResources: resources("cpu", "1500m")}}
+		{name: "requests of the whole pod that are less", pod: func(p *corev1.Pod) {
+			spec([]corev1.Container{container("3")}, container("3"))(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "2")}
+		}},
+		{name: "requests of the whole pod and overhead", pod: func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}
+			p.Spec.Overhead = resources("cpu", "600m")
+		}, want: "Insufficient cpu"},
+		{name: "memory and huge pages of the whole pod", pod: func(p *corev1.Pod) {
+			wants("memory", "5", "hugepages-2Mi", "5")(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("memory", "1", "hugepages-2Mi", "1")}
+		}, node: allocatable("pods", "1", "memory", "1", "hugepages-2Mi", "1")},
+		{name: "a device is of containers, and not of the whole pod", pod: func(p *corev1.Pod) {
+			wants("example.com/gpu", "1")(p)
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("example.com/gpu", "0")}
+		}, want: "Insufficient example.com/gpu"},
+
+		{name: "parts of a byte are added first", pod: spec(nil, memory("500m"), memory("500m")), node: allocatable("pods", "1", "memory", "1")},
+		{name: "a part of a byte counts as one", pod: wants("memory", "1001m"), node: allocatable("pods", "1", "memory", "1"), want: "Insufficient memory"},
+		{name: "half a byte counts as one", pod: wants("memory", "1500m"), node: allocatable("pods", "1", "memory", "2")},
+		{name: "a part of a byte of each pod counts as one", pod: wants("memory", "1500m"), there: has(wants("memory", "1500m")),
+			node: allocatable("pods", "2", "memory", "3"), want: "Insufficient memory"},
+		{name: "more than a number holds", pod: wants("cpu", "1e17"), want: "Insufficient cpu"},
+		{name: "more than a number holds in thousandths", pod: wants("memory", "10Pi"), node: allocatable("pods", "1", "memory", "95e14"),
+			want: "Insufficient memory"},
+		{name: "room of the largest number, which stands for more", pod: wants("memory", "1"),
+			node: allocatable("pods", "1", "memory", "9223372036854775807"), want: "Insufficient memory"},
+		{name: "room that no number holds", pod: wants("cpu", "1m"), node: allocatable("pods", "1", "cpu", "1e17"), want: "Insufficient cpu"},
+
+		{name: "a container that is made smaller", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), allocated("app", "1500m")), want: "Insufficient cpu"},
+		{name: "a container that has more than it asks for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), actual("app", "1500m")), want: "Insufficient cpu"},
+		{name: "a container that is made larger", pod: wants("cpu", "600m"), there: has(wants("cpu", "1500m"), actual("app", "1")), want: "Insufficient cpu"},
+		{name: "a container that cannot be made larger", pod: wants("cpu", "600m"), there: has(wants("cpu", "1500m"), actual("app", "1"), infeasible)},
+		{name: "a container that cannot be made larger, and what it was allocated", pod: wants("cpu", "600m"),
+			there: has(wants("cpu", "3"), actual("app", "1"), allocated("app", "1500m"), infeasible), want: "Insufficient cpu"},
+		{name: "a container that cannot be made larger, of which nobody says what it has", pod: wants("cpu", "600m"),
+			there: has(wants("cpu", "1500m"), allocated("app", "1"), infeasible), want: "Insufficient cpu"},
+		{name: "the status of another container", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), actual("other", "1500m"))},
+		{name: "a container that is to be made larger later", pod: wants("cpu", "600m"), there: has(wants("cpu", "1500m"), actual("app", "1"),
+			notResized(corev1.PodReasonDeferred)), want: "Insufficient cpu"},
+		{name: "a sidecar that has more than it asks for", pod: wants("cpu", "600m"), there: has(spec([]corev1.Container{sidecar("1")}),
+			initStatus("1", "1500m")), want: "Insufficient cpu"},
+		{name: "a sidecar that cannot be made larger", pod: wants("cpu", "600m"), there: has(spec([]corev1.Container{sidecar("1500m")}),
+			initStatus("1500m", "1"), infeasible)},
+		{name: "an init container is not resized", pod: wants("cpu", "600m"), there: has(spec([]corev1.Container{container("1500m")}),
+			initStatus("1500m", "1"), infeasible), want: "Insufficient cpu"},
+		{name: "a pod that is made smaller as a whole", pod: wants("cpu", "600m"), there: has(func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "1")}
+			p.Status.AllocatedResources = resources("cpu", "1500m")
 		}), want: "Insufficient cpu"},
-		{name: "a container that has more than it asks for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", Resources: &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}}}
+		{name: "a pod that has more as a whole than its containers ask for", pod: wants("cpu", "600m"), there: has(wants("cpu", "1"), func(p *corev1.Pod) {
+			p.Status.Resources = &corev1.ResourceRequirements{Requests: resources("cpu", "1500m")}
 		}), want: "Insufficient cpu"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -375,6 +480,39 @@ func TestFits(t *testing.T) {
 	require.Equal(t, "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) were refused by Options.Fits.", d.Pending[0].Message)
 }
 
+// Pods that ask for the same may fit differently. A node that is to be filled beyond its capacity says so in its allocatable.
+func TestFitsOfPods(t *testing.T) {
+	s := threeNodes(maxUnavailable("3"))
+	s.Pods[1].Spec.NodeName, s.Pods[2].Spec.NodeName = "n0", "n0"
+	x := disruption.NewIndex(s, disruption.Options{})
+	want := map[string]string{"web-0": "n2", "web-1": "n1", "web-2": "n1"}
+	fits := func(p *corev1.Pod, n *corev1.Node) bool { return want[p.Name] == n.Name }
+	d, _, err := Node(x, "n0", Options{Nodes: nodes(3, allocatable("pods", "10", "cpu", "1")), Fits: fits})
+	require.NoError(t, err)
+	require.Equal(t, []PendingPod{{nn("web-2"),
+		"0/3 nodes are available: 1 Insufficient cpu, 1 node(s) were refused by Options.Fits, 1 node(s) were unschedulable."}}, d.Pending)
+	d, after, err := Node(x, "n0", Options{Nodes: nodes(3, allocatable("pods", "10", "cpu", "2")), Fits: fits})
+	require.NoError(t, err)
+	require.Empty(t, d.Pending)
+	for pod, node := range want {
+		require.Equal(t, node, after.Pod(nn(pod)).Spec.NodeName)
+	}
+}
+
+// Drains that are asked about alone share what is known of nodes, and not what another of them takes: each pod gets the port.
+func TestEachTakesPortsAlone(t *testing.T) {
+	s := threeNodes(maxUnavailable("3"))
+	for i, p := range s.Pods {
+		wants("cpu", fmt.Sprint(i))(p) // the pods differ, so that each asks the node
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+	}
+	drains, err := Each(disruption.NewIndex(s, disruption.Options{}), []string{"n0", "n1", "n2"}, Options{Nodes: nodes(4)})
+	require.NoError(t, err)
+	for _, d := range drains {
+		require.Equal(t, Now, d.Outcome, d.Pending)
+	}
+}
+
 // A StatefulSet with OrderedReady waits for a pod that finds no node, in this round and in later ones. A Parallel one does not.
 func TestPendingPodStopsAStatefulSet(t *testing.T) {
 	for _, policy := range []appsv1.PodManagementPolicyType{"", appsv1.ParallelPodManagement} {
@@ -418,6 +556,10 @@ func TestNodesThatAreNotRight(t *testing.T) {
 	_, _, err = Waves(x, []string{"n0"}, WaveOptions{Options: Options{Nodes: bad}})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 
+	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{node("n0"), node("a"), node("a")}})
+	require.ErrorIs(t, err, purekube.ErrDuplicate, "the first by name")
+	require.Equal(t, "0/2 nodes are available: 1 node(s) had the name of another node, 1 node(s) were unschedulable.", d.Pending[0].Message)
+
 	d, _, err = Node(x, "n0", Options{Nodes: []*corev1.Node{}})
 	require.NoError(t, err)
 	require.Equal(t, "0/0 nodes are available.", d.Pending[0].Message, "an empty list is a cluster without nodes")
@@ -450,6 +592,45 @@ func TestRoomOfPodsThatGo(t *testing.T) {
 	require.Equal(t, "n2", after.Pod(nn("web-2")).Spec.NodeName, "where the pod before it was")
 	require.Equal(t, LeavesPending, d.Outcome)
 	require.Equal(t, []PendingPod{{nn("web-0"), full}}, d.Pending)
+}
+
+// In the second round, a StatefulSet's pod goes from a node that is not drained, with the first of its pods that does. A pod
+// gets the room, although pods like it found none in the first round, and is told what it lacks then.
+func TestRoomOfALaterRound(t *testing.T) {
+	port := func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} }
+	grouped := func(group string) func(*corev1.Pod) { return labelled(map[string]string{"app": group}) }
+	ofRS, ofSet := by("apps/v1", "ReplicaSet", "rs"), by("apps/v1", "StatefulSet", "db")
+	budgetOf := func(group string) *policyv1.PodDisruptionBudget {
+		return budget(named(group), minAvailable("1"), func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = group })
+	}
+	set := statefulSet("db", ptr.To(int32(1)))
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(7)))},
+		StatefulSets: []*appsv1.StatefulSet{set},
+		Budgets:      []*policyv1.PodDisruptionBudget{budgetOf("x"), budgetOf("y"), budgetOf("z")},
+		Pods: []*corev1.Pod{
+			// First round: three pods that find room, and two that do not.
+			pod("aa-x", ofRS, on("n0"), grouped("x"), wants("cpu", "100m")), pod("aa-y", ofRS, on("n0"), grouped("y"), wants("cpu", "100m")),
+			pod("aa-z", ofRS, on("n0"), grouped("z"), wants("cpu", "100m")),
+			pod("first-big", ofRS, on("n0"), grouped(""), wants("cpu", "2")), pod("first-port", ofRS, on("n0"), grouped(""), wants("cpu", "2"), port),
+			// Second round.
+			pod("db-0", ofSet, on("n0"), grouped("x"), wants("cpu", "100m")), pod("next-a", ofRS, on("n0"), grouped("y"), wants("cpu", "2")),
+			pod("next-b", ofRS, on("n0"), grouped("z"), wants("cpu", "2"), port),
+			// The pod that goes with db-0, and is not recreated.
+			pod("db-1", ofSet, on("n1"), grouped(""), wants("cpu", "3"), port, func(p *corev1.Pod) {
+				deleting(p)
+				p.DeletionGracePeriodSeconds = ptr.To(int64(30))
+			}),
+		}}
+	d, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: nodes(2, allocatable("pods", "20", "cpu", "4"))})
+	require.NoError(t, err)
+	require.Equal(t, []types.NamespacedName{nn("db-0"), nn("next-a"), nn("next-b")}, d.Rounds[1])
+	require.Nil(t, after.Pod(nn("db-1")))
+	require.Equal(t, "n1", after.Pod(nn("next-a")).Spec.NodeName)
+	require.Equal(t, []PendingPod{
+		{nn("first-big"), "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."},
+		{nn("first-port"), "0/2 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, 1 node(s) were unschedulable."},
+		{nn("next-b"), "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."},
+	}, d.Pending)
 }
 
 // Pods that only two nodes can take: a rolling upgrade never drains both at the same time, with or without budgets.

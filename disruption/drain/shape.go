@@ -1,11 +1,12 @@
 package drain
 
 import (
-	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
@@ -22,8 +23,8 @@ type shape struct {
 	selector labels.Selector
 	affine   bool
 	terms    []term
-	// checked is how many nodes of the inventory were checked. takers are those of them that take such a pod, and reasons
-	// counts why the others do not.
+	// checked is how many nodes of the inventory were checked. takers are the nodes of them that take such a pod, and
+	// reasons counts why the others do not.
 	checked int
 	takers  []int
 	reasons map[string]int
@@ -38,16 +39,22 @@ type term struct {
 
 // shapeOf returns the shape of the pod, each shape once. With Options.Fits, pods of one shape may fit differently.
 func (v *inventory) shapeOf(pod *corev1.Pod) *shape {
-	required := requiredAffinity(pod)
 	s := &shape{requests: requestsOf(pod), ports: hostPorts(pod), tolerations: pod.Spec.Tolerations, reasons: map[string]int{}}
-	var key string
-	if v.fits == nil {
-		key = string(snapshot.JSON([]any{s.requests, s.ports, s.tolerations, pod.Spec.NodeSelector, required}))
-		if known := v.shapes[key]; known != nil {
-			return known
-		}
+	required := requiredAffinity(pod)
+	if v.fits != nil {
+		return s.selecting(pod.Spec.NodeSelector, required)
 	}
-	s.selector = labels.SelectorFromSet(pod.Spec.NodeSelector)
+	key := string(snapshot.JSON([]any{s.requests, s.ports, s.tolerations, pod.Spec.NodeSelector, required}))
+	if known := v.shapes[key]; known != nil {
+		return known
+	}
+	v.shapes[key] = s.selecting(pod.Spec.NodeSelector, required)
+	return s
+}
+
+// selecting sets which nodes the shape selects.
+func (s *shape) selecting(nodeSelector map[string]string, required *corev1.NodeSelector) *shape {
+	s.selector = labels.SelectorFromSet(nodeSelector)
 	if required != nil {
 		s.affine = true
 		for i := range required.NodeSelectorTerms {
@@ -55,9 +62,6 @@ func (v *inventory) shapeOf(pod *corev1.Pod) *shape {
 				s.terms = append(s.terms, t)
 			}
 		}
-	}
-	if v.fits == nil {
-		v.shapes[key] = s
 	}
 	return s
 }
@@ -89,13 +93,18 @@ func termOf(t *corev1.NodeSelectorTerm) (parsed term, usable bool) {
 		}
 		parsed.labels = parsed.labels.Add(*r)
 	}
-	for _, f := range t.MatchFields {
-		if f.Key != "metadata.name" || len(f.Values) != 1 || f.Operator != corev1.NodeSelectorOpIn && f.Operator != corev1.NodeSelectorOpNotIn {
-			return term{}, false
-		}
-	}
 	parsed.names = t.MatchFields
-	return parsed, true
+	return parsed, !slices.ContainsFunc(t.MatchFields, malformed)
+}
+
+// malformed reports whether no node matches a requirement on a field, since it is none on metadata.name that kube-scheduler
+// can parse.
+func malformed(f corev1.NodeSelectorRequirement) bool {
+	switch f.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		return f.Key != "metadata.name" || len(f.Values) != 1
+	}
+	return true
 }
 
 // selects reports whether the node has the labels and the name that the pod asks for.
@@ -125,19 +134,57 @@ func (s *shape) tolerates(taint corev1.Taint) bool {
 }
 
 // requests are amounts as kube-scheduler counts them: thousandths of a processor, and whole units of everything else. An
-// amount is never negative, and a sum beyond int64 is MaxInt64: it fits nowhere.
+// amount is never negative, and one beyond int64 is MaxInt64: it fits nowhere.
 type requests map[corev1.ResourceName]int64
 
+// unitOf is the unit in which kube-scheduler counts the resource.
+func unitOf(name corev1.ResourceName) resource.Scale {
+	if name == corev1.ResourceCPU {
+		return resource.Milli
+	}
+	return 0
+}
+
+// amountsOf are the quantities in kube-scheduler's units, rounded up as it rounds them. One beyond int64 is no room.
 func amountsOf(list corev1.ResourceList) requests {
 	amounts := make(requests, len(list))
 	for name, quantity := range list {
-		if name == corev1.ResourceCPU {
-			amounts[name] = max(0, quantity.MilliValue())
-		} else {
-			amounts[name] = max(0, quantity.Value())
-		}
+		amounts[name] = scaled(quantity, unitOf(name), 0)
 	}
 	return amounts
+}
+
+// thousandthsOf are the quantities in thousandths of their units, the smallest part that the API server keeps: it rounds
+// up what is less. kube-scheduler adds the requests of a pod before it rounds them.
+func thousandthsOf(list corev1.ResourceList) requests {
+	amounts := make(requests, len(list))
+	for name, quantity := range list {
+		amounts[name] = scaled(quantity, resource.Milli, math.MaxInt64)
+	}
+	return amounts
+}
+
+// rounded are thousandths in kube-scheduler's units, rounded up.
+func (r requests) rounded() requests {
+	for name, n := range r {
+		if unitOf(name) != resource.Milli && n < math.MaxInt64 {
+			r[name] = n/1000 + min(n%1000, 1)
+		}
+	}
+	return r
+}
+
+// largest are the quantities that int64 holds in these scales. The methods of Quantity return wrong numbers for others.
+var largest = map[resource.Scale]resource.Quantity{
+	resource.Milli: *resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI),
+	0:              *resource.NewQuantity(math.MaxInt64, resource.DecimalSI),
+}
+
+func scaled(quantity resource.Quantity, scale resource.Scale, beyond int64) int64 {
+	if quantity.Cmp(largest[scale]) >= 0 {
+		return beyond
+	}
+	return max(0, quantity.ScaledValue(scale))
 }
 
 // add adds the amounts.
@@ -159,43 +206,78 @@ func (r requests) atLeast(than requests) {
 
 // requestsOf are the requests of the pod (upstream: PodRequests in k8s.io/component-helpers/resource): of the containers
 // that run at the same time, or of an init container with the sidecars before it, whatever is more. Requests of the pod
-// as a whole replace the requests of its containers. While a container is resized, it counts with the largest of its
-// amounts.
+// as a whole replace the requests of its containers. While a pod is resized, each container, and the pod as a whole,
+// counts with the largest of its amounts.
 func requestsOf(pod *corev1.Pod) requests {
 	running, starting, sidecars := requests{}, requests{}, requests{}
 	for i := range pod.Spec.Containers {
-		running.add(requestsOfContainer(&pod.Spec.Containers[i], pod.Status.ContainerStatuses))
+		running.add(requestsOfContainer(pod, &pod.Spec.Containers[i], pod.Status.ContainerStatuses))
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		own := requestsOfContainer(c, pod.Status.InitContainerStatuses)
+		own := requestsOfContainer(pod, c, pod.Status.InitContainerStatuses)
 		if restarts(c) {
 			running.add(own)
 			sidecars.add(own)
 			own = requests{}
+		} else {
+			own.atLeast(thousandthsOf(c.Resources.Requests)) // not resized
 		}
 		own.add(sidecars)
 		starting.atLeast(own)
 	}
 	running.atLeast(starting)
-	if whole := pod.Spec.Resources; whole != nil {
-		maps.Copy(running, amountsOf(whole.Requests))
-	}
-	running.add(amountsOf(pod.Spec.Overhead))
-	return running
+	running.replace(pod)
+	running.add(thousandthsOf(pod.Spec.Overhead))
+	return running.rounded()
 }
 
-func requestsOfContainer(c *corev1.Container, statuses []corev1.ContainerStatus) requests {
-	own := amountsOf(c.Resources.Requests)
-	for i := range statuses {
-		if st := &statuses[i]; st.Name == c.Name {
-			own.atLeast(amountsOf(st.AllocatedResources))
-			if st.Resources != nil {
-				own.atLeast(amountsOf(st.Resources.Requests))
+// replace puts the requests of the pod as a whole in the place of its containers' requests. The kubelet says in the
+// status what the pod has, also if the spec asks for nothing: v1.37 counts that.
+func (r requests) replace(pod *corev1.Pod) {
+	has := thousandthsOf(pod.Status.AllocatedResources)
+	if pod.Status.Resources != nil {
+		has.atLeast(thousandthsOf(pod.Status.Resources.Requests))
+	}
+	if pod.Spec.Resources != nil {
+		for name, n := range thousandthsOf(pod.Spec.Resources.Requests) {
+			if ofWholePods(name) {
+				r[name] = n
 			}
 		}
 	}
+	r.atLeast(has)
+}
+
+// ofWholePods reports whether a pod as a whole can request the resource.
+func ofWholePods(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// requestsOfContainer are the requests of the container: of its spec, and what the kubelet says that it has. What the
+// spec asks for in vain does not count.
+func requestsOfContainer(pod *corev1.Pod, c *corev1.Container, statuses []corev1.ContainerStatus) requests {
+	own, known := requests{}, false
+	for i := range statuses {
+		if st := &statuses[i]; st.Name == c.Name {
+			own.atLeast(thousandthsOf(st.AllocatedResources))
+			if st.Resources != nil {
+				own.atLeast(thousandthsOf(st.Resources.Requests))
+				known = true
+			}
+		}
+	}
+	if !known || !infeasible(pod) {
+		own.atLeast(thousandthsOf(c.Resources.Requests))
+	}
 	return own
+}
+
+// infeasible reports whether the node can never give the pod what its spec asks for since it was resized.
+func infeasible(pod *corev1.Pod) bool {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	return i >= 0 && pod.Status.Conditions[i].Reason == corev1.PodReasonInfeasible
 }
 
 // restarts reports whether an init container is a sidecar, which runs as long as the pod.

@@ -53,9 +53,9 @@ var (
 // decisions are the files in which the packages decide. Property tests check the files that arrange objects for them,
 // find what is affected, or explain.
 const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimant|claimantverdict|claimverdict|collect|controllers|createclaim|deletedpods|` +
-	`deletion|disruptedpods|drain|entry|eviction|expectation|family|filter|fixpoint|graph|lookup|nodes|order|orders|` +
-	`orphan|owner|plan|podgroup|pods|prefix|ranges|recover|reference|removal|reservation|return|round|rules|selector|` +
-	`setclaimstatuses|status|step|table|waves|workload)\.go:`
+	`deletion|disruptedpods|drain|entry|eviction|expectation|family|filter|fixpoint|graph|inventory|lookup|nodes|order|orders|` +
+	`orphan|owner|placement|plan|podgroup|pods|prefix|ranges|recover|reference|removal|reservation|return|round|rules|selector|` +
+	`setclaimstatuses|shape|status|step|table|waves|workload)\.go:`
 
 func main() {
 	flag.Parse()
