@@ -179,6 +179,7 @@ func (b *Blocker) note(d Drain, c cause) {
 			if r.Pod.Namespace == c.object.Namespace && r.Pod.Name == c.object.Name {
 				b.Message = r.Message
 			}
+		case CauseSeveralBudgets, CauseNoRoom, CauseLookup:
 		}
 	}
 	if c.cause == CauseNoRoom && b.Message == "" {
@@ -220,6 +221,7 @@ func (b *Blocker) explain(x *disruption.Index, c cause) {
 		b.Message = fmt.Sprintf("pod %s/%s: %s", c.object.Namespace, c.object.Name, b.Message)
 	case CauseLookup:
 		b.Message = "needs " + cmp.Or(c.other, "object") + " of " + c.object.String()
+	case CauseFlag, CauseNoRoom: // the drain's message says it
 	}
 }
 

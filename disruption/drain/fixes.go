@@ -82,6 +82,7 @@ func (f Fix) String() string {
 		return "without that pod"
 	case FixAnotherNode:
 		return "with another node like the drained one"
+	case FixFlag:
 	}
 	return "with " + f.Value
 }
@@ -119,6 +120,7 @@ func (f *fixer) fixes() []Fix {
 			tried = append(tried, f.podEnds(nodes))
 		case CauseNoRoom:
 			tried = append(tried, f.anotherNode(nodes))
+		case CauseSeveralBudgets, CauseLookup: // the budgets are to be split, and the answer is to be looked up
 		}
 	}
 	tried = slices.DeleteFunc(tried, func(fix Fix) bool { return len(fix.Clears) == 0 })

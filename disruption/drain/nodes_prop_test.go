@@ -26,7 +26,9 @@ func forEachCluster(t *testing.T, property func(r *rand.Rand, c samplecluster.Cl
 	t.Helper()
 	for seed := range seed.Each(t, 300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		if err := property(r, samplecluster.New(r, scenarioTime)); err != nil {
+		c := samplecluster.New(r, scenarioTime)
+		c.WithTemplates(r)
+		if err := property(r, c); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -301,6 +303,37 @@ func TestRecreatedPodsHaveRoom(t *testing.T) {
 	})
 	require.Positive(t, placed)
 	require.Positive(t, pending)
+}
+
+// A recreated pod has the labels of its template, if the cluster has it, and otherwise those of the pod that went.
+func TestRecreatedPodsHaveLabelsOfTemplates(t *testing.T) {
+	changed := 0
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		_, after, _ := drain.Nodes(disruption.NewIndex(c.Snapshot, disruption.Options{}), c.Nodes[:1+r.IntN(2)], everything)
+		templates := map[types.UID]map[string]string{}
+		for _, rs := range c.ReplicaSets {
+			templates[rs.UID] = rs.Spec.Template.Labels
+		}
+		for _, ss := range c.StatefulSets {
+			templates[ss.UID] = ss.Spec.Template.Labels
+		}
+		for _, was := range c.Pods {
+			p := after.Pod(nameOf(was))
+			if p == nil || !strings.HasSuffix(string(p.UID), "/next") {
+				continue
+			}
+			want := was.Labels
+			if template := templates[metav1.GetControllerOf(was).UID]; len(template) > 0 {
+				want = template
+				changed++
+			}
+			if diff := cmp.Diff(want, p.Labels); diff != "" {
+				return fmt.Errorf("%s: %s", p.Name, diff)
+			}
+		}
+		return nil
+	})
+	require.Positive(t, changed)
 }
 
 // What one drain found out about the nodes does not change the next one.

@@ -178,21 +178,17 @@ func (p *planner) next(g *group) (Wave, bool) {
 	w := p.played(nodes)
 	for !w.drained() {
 		n, failed := p.longest(nil, nodes)
-		if failed.leavesPending() {
-			if n > 0 { // these drain together
-				nodes = nodes[:n]
-			} else {
-				p.noteRefusal(nodes[0], failed)
-				nodes = form(row)
-			}
-			w = p.played(nodes)
-			continue
-		}
-		// Nodes were played one after the other, or only some of them together, and their order makes a difference. It does
-		// for pods that go without asking and that their budget counts as healthy: only kubelets write such a status.
-		row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == nodes[n] })
+		// What was refused beside nodes that are not in the wave in the end may not be refused without them.
 		p.forget()
-		nodes = form(row)
+		if n > 0 && failed.leavesPending() { // these drain together, and have room
+			nodes = nodes[:n]
+		} else {
+			// Nodes were played one after the other, or only some of them together, and their order makes a difference. It does
+			// for pods that go without asking and that their budget counts as healthy: only kubelets write such a status. Or the
+			// pods of this node find no other one.
+			row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == nodes[n] })
+			nodes = form(row)
+		}
 		w = p.played(nodes)
 	}
 	if len(nodes) == 0 {

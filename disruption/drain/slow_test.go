@@ -185,6 +185,7 @@ func TestDrainWithoutShortcuts(t *testing.T) {
 	for seed := range seed.Each(t, 1500) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		c := samplecluster.New(r, now)
+		c.WithTemplates(r)
 		s := c.Snapshot
 		if r.IntN(3) == 0 {
 			// Evictions that were granted and whose pods are still there: they count again one after the other.

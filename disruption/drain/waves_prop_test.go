@@ -24,6 +24,7 @@ import (
 // fleet is a random cluster whose pods run on so many nodes.
 func fleet(r *rand.Rand, nodes int) samplecluster.Cluster {
 	c := samplecluster.New(r, scenarioTime)
+	c.WithTemplates(r)
 	c.Nodes = nil
 	for i := range nodes {
 		c.Nodes = append(c.Nodes, fmt.Sprintf("node-%d", i))

@@ -288,7 +288,7 @@ func (r *run) evictions(index func(disruption.Snapshot) *disruption.Index) error
 	s, found := r.scenario, answers{}
 	o := drain.Options{
 		Budgets: drain.Budgets(s.Options.Budgets), IgnoreDaemonSets: s.Options.IgnoreDaemonSets,
-		DeleteEmptyDirData: s.Options.DeleteEmptyDirData, Force: s.Options.Force,
+		DeleteEmptyDirData: s.Options.DeleteEmptyDirData, Force: s.Options.Force, Nodes: r.set.Nodes,
 	}
 	for range rounds {
 		x := index(r.budgets(r.set, found))
@@ -381,6 +381,13 @@ func drained(d drain.Drain) Line {
 	}
 	if len(refused) > 0 {
 		of["refused"] = refused
+	}
+	pending := map[string]any{}
+	for _, p := range d.Pending {
+		pending[p.Pod.String()] = p.Message
+	}
+	if len(pending) > 0 {
+		of["pending"] = pending
 	}
 	return Line{Head: "drain " + d.Node, Fields: of}
 }
