@@ -27,6 +27,8 @@ const (
 	CauseFlag Cause = "Flag"
 	// CausePod: a pod does not go, whatever budgets say. RefusedPod.Code says why.
 	CausePod Cause = "Pod"
+	// CauseNode: the node is not ready, so its pods do not end.
+	CauseNode Cause = "Node"
 	// CauseNoRoom: recreated pods find no node.
 	CauseNoRoom Cause = "NoRoom"
 	// CauseLookup: the answer takes a lookup.
@@ -36,7 +38,7 @@ const (
 // Blocker is one cause that is in the way of drains.
 type Blocker struct {
 	Cause Cause `json:"cause"`
-	// Object is the budget, the pod, or what has to be looked up. It is empty for the other causes.
+	// Object is the budget, the pod, the node, or what has to be looked up. It is empty for the other causes.
 	Object purekube.Key `json:"object,omitzero"`
 	// Message says what is wrong, for people.
 	Message string `json:"message"`
@@ -126,6 +128,8 @@ func causesOf(d Drain) map[cause][]types.NamespacedName {
 	for _, r := range d.Refused {
 		c := cause{cause: CausePod, object: disruption.PodKey(r.Pod.Namespace, r.Pod.Name)}
 		switch {
+		case r.Code == ReasonNodeNotReady:
+			c = cause{cause: CauseNode, object: purekube.Key{Kind: "Node", Name: d.Node}}
 		case flagOf(r.Code) != "":
 			c = cause{cause: CauseFlag, other: string(r.Code)}
 		case len(r.Eviction.Blocking) == 1:
@@ -179,7 +183,7 @@ func (b *Blocker) note(d Drain, c cause) {
 			if r.Pod.Namespace == c.object.Namespace && r.Pod.Name == c.object.Name {
 				b.Message = r.Message
 			}
-		case CauseSeveralBudgets, CauseNoRoom, CauseLookup:
+		case CauseSeveralBudgets, CauseNode, CauseNoRoom, CauseLookup:
 		}
 	}
 	if c.cause == CauseNoRoom && b.Message == "" {
@@ -217,6 +221,8 @@ func (b *Blocker) explain(x *disruption.Index, c cause) {
 		}
 	case CauseSeveralBudgets:
 		b.Message = "pods are selected by several budgets: " + c.other
+	case CauseNode:
+		b.Message = "node " + c.object.Name + " is not ready: its pods do not end"
 	case CausePod:
 		b.Message = fmt.Sprintf("pod %s/%s: %s", c.object.Namespace, c.object.Name, b.Message)
 	case CauseLookup:

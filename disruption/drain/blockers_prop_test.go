@@ -70,7 +70,7 @@ func TestBlockersOfRandomClusters(t *testing.T) {
 	})
 	for _, kind := range []drain.FixKind{
 		drain.FixOneAtATime, drain.FixFlag, drain.FixMaxUnavailable, drain.FixMinAvailable, drain.FixAlwaysAllow, drain.FixReplicas,
-		drain.FixHealthyPods, drain.FixPodEnds, drain.FixAnotherNode,
+		drain.FixHealthyPods, drain.FixPodEnds, drain.FixNodeReady, drain.FixAnotherNode,
 	} {
 		if played[kind] == 0 {
 			t.Errorf("no fix %s", kind)

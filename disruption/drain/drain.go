@@ -184,6 +184,9 @@ const (
 	// ReasonStuckPod: refused, since the pod has been terminating for too long; see Options.Stuck. kubectl drain
 	// waits for it until its timeout.
 	ReasonStuckPod Code = "StuckPod"
+	// ReasonNodeNotReady: refused, since the node is not ready by Options.Nodes: no kubelet ends the pod. kubectl drain
+	// evicts the pod and waits until its timeout.
+	ReasonNodeNotReady Code = "NodeNotReady"
 )
 
 // SkippedPod is a pod that a drain leaves alone on purpose.
@@ -251,9 +254,13 @@ type RefusedPod struct {
 // provides is missing on every node, a pod as a whole counts with its spec also when its resize is infeasible, and what the
 // API server does not admit fits nowhere, such as an amount beyond int64 or a required field that is not metadata.name.
 //
+// A pod on a node of Options.Nodes that is not ready, whether its condition Ready is False, Unknown or missing, does not go, and
+// no pod takes its place, even if it is being deleted already: no kubelet ends it. With the taint
+// node.kubernetes.io/out-of-service it goes, since the pod garbage collector deletes it, and so does a pod that has ended.
+//
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
-// controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
-// taken to run, and finalizers of evicted pods to be removed.
+// controller has too few or too many of before the drain are neither created nor deleted. Without Options.Nodes, the
+// nodes' kubelets are taken to run. Finalizers of evicted pods are taken to be removed.
 //
 // A controller whose replicas are not in the index is a Need if the drain depends on it: if a budget computes with it,
 // or if its pod has to be recreated before another pod may go. The drain continues for the pods of budgets that do not

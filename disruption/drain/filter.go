@@ -66,11 +66,33 @@ func (o Options) stuck(pod *corev1.Pod, now time.Time) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
 	}
+	if o.down(pod) != "" {
+		return true
+	}
 	timeout := o.Stuck
 	if timeout == 0 {
 		timeout = DefaultStuck
 	}
 	return now.IsZero() || now.After(pod.DeletionTimestamp.Add(max(timeout, 0)))
+}
+
+// down is why the pod does not end when it is deleted: no kubelet confirms it. The pod garbage collector deletes pods of a
+// node that is taken out of service (upstream: gcTerminating in pkg/controller/podgc), and the API server deletes pods that
+// have ended at once. It is empty if the pod ends, or nothing is known of its node.
+func (o Options) down(pod *corev1.Pod) string {
+	if !o.checksNodes() || podstate.Terminal(pod) {
+		return ""
+	}
+	i, found := o.inventory.find(pod.Spec.NodeName)
+	if !found {
+		return ""
+	}
+	n := o.inventory.nodes[i]
+	outOfService := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	if n.never == "" || n.never == notReady && outOfService {
+		return ""
+	}
+	return "the pod does not end: node " + n.Name + " is not ready"
 }
 
 // ofFile reports whether the pod is the mirror of a pod that the kubelet runs by itself.
@@ -89,6 +111,8 @@ func sorted(x *disruption.Index, node string, o Options) (d Drain, left []*corev
 	for _, pod := range pods {
 		key := snapshot.KeyOf(pod)
 		switch t := o.treat(pod); {
+		case t.code == "" && o.down(pod) != "":
+			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: ReasonNodeNotReady, Message: o.down(pod)})
 		case t.code == "" && o.stuck(pod, x.Now()):
 			message := "the pod should have been gone by " + pod.DeletionTimestamp.UTC().Format(time.RFC3339) + " and is still there: " +
 				"its node may be down, or a finalizer may keep it"

@@ -42,6 +42,8 @@ const (
 	FixHealthyPods FixKind = "HealthyPods"
 	// FixPodEnds: the pod, which is being deleted, is gone.
 	FixPodEnds FixKind = "PodEnds"
+	// FixNodeReady: the node is ready.
+	FixNodeReady FixKind = "NodeReady"
 	// FixAnotherNode: there is another node like the drained one, without pods.
 	FixAnotherNode FixKind = "AnotherNode"
 )
@@ -49,7 +51,7 @@ const (
 // Fix is a change that was played.
 type Fix struct {
 	Kind FixKind `json:"kind"`
-	// Object is the budget, workload or pod that changes. It is empty for the other kinds.
+	// Object is the budget, workload, pod or node that changes. It is empty for the other kinds.
 	Object purekube.Key `json:"object,omitzero"`
 	// Value is what it has then.
 	Value string `json:"value,omitempty"`
@@ -80,6 +82,8 @@ func (f Fix) String() string {
 		return fmt.Sprintf("with %s healthy (%s)", message.Count(len(f.Pods), "more pod"), list(f.Pods, 3))
 	case FixPodEnds:
 		return "without that pod"
+	case FixNodeReady:
+		return "with that node ready"
 	case FixAnotherNode:
 		return "with another node like the drained one"
 	case FixFlag:
@@ -118,6 +122,8 @@ func (f *fixer) fixes() []Fix {
 			tried = append(tried, f.flag(nodes))
 		case CausePod:
 			tried = append(tried, f.podEnds(nodes))
+		case CauseNode:
+			tried = append(tried, f.nodeReady(nodes))
 		case CauseNoRoom:
 			tried = append(tried, f.anotherNode(nodes))
 		case CauseSeveralBudgets, CauseLookup: // the budgets are to be split, and the answer is to be looked up
@@ -189,6 +195,21 @@ func (f *fixer) podEnds(nodes []string) Fix {
 	o := f.o
 	o.inventory, _ = newInventory(x, o)
 	return f.play(Fix{Kind: FixPodEnds, Object: f.c.object}, nodes, x, o)
+}
+
+// nodeReady lets the kubelet of the node run.
+func (f *fixer) nodeReady(nodes []string) Fix {
+	o := f.o
+	o.Nodes = slices.Clone(o.Nodes)
+	for i, n := range o.Nodes {
+		if n != nil && n.Name == f.c.object.Name {
+			ready := *n
+			ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			o.Nodes[i] = &ready
+		}
+	}
+	o.inventory, _ = newInventory(f.x, o)
+	return f.play(Fix{Kind: FixNodeReady, Object: f.c.object}, nodes, f.x, o)
 }
 
 // anotherNode adds an empty node like the drained one, for the drain of each node.
