@@ -44,6 +44,7 @@ func TestWorkloadOf(t *testing.T) {
 			scaleNeed("example.com", "Game", ns, "other"): scaleOf("uid-of-another", 6),
 		},
 	}
+	ownRS := Workload{Recreates: true, Replicas: 2, Object: s.ReplicaSets[0], Deployment: s.Deployments[0]}
 	need := func(n purekube.Need) Workload { return Workload{Need: &n} }
 	for _, tc := range []struct {
 		name, reason string
@@ -52,7 +53,8 @@ func TestWorkloadOf(t *testing.T) {
 	}{
 		{"none", "the pod has no controller", nil, Workload{}},
 		{"no apiVersion", "nobody knows what it is", ref("a/b/c", "ReplicaSet", "rs"), Workload{}},
-		{"a ReplicationController", "as it says", ref("v1", "ReplicationController", "rc"), Workload{Recreates: true, Replicas: 3}},
+		{"a ReplicationController", "as it says", ref("v1", "ReplicationController", "rc"),
+			Workload{Recreates: true, Replicas: 3, Object: s.ReplicationControllers[0]}},
 		{"the ReplicationController of another group", "another kind", ref("apps/v1", "ReplicationController", "rc"),
 			need(scaleNeed("apps", "ReplicationController", ns, "rc"))},
 		{"another kind of the core group", "not the ReplicationController of that name and UID", ref("v1", "Node", "rc"), Workload{MayRecreate: true}},
@@ -61,21 +63,22 @@ func TestWorkloadOf(t *testing.T) {
 		{"another ReplicationController of that name", "the cache may be behind: as upstream, the scale says", another(ref("v1", "ReplicationController", "rc")),
 			need(scaleNeed("", "ReplicationController", ns, "rc"))},
 		{"a StatefulSet", "without replicas it wants one, and makes one after the other", ref("apps/v1", "StatefulSet", "plain"),
-			Workload{Recreates: true, Replicas: 1}},
+			Workload{Recreates: true, Replicas: 1, Object: s.StatefulSets[0]}},
 		{"a parallel StatefulSet", "with the ordinals that it says", ref("apps/v1", "StatefulSet", "numbered"),
-			Workload{Recreates: true, Replicas: 4, Parallel: true, FirstOrdinal: 5}},
-		{"a StatefulSet that is being deleted", "it creates nothing", ref("apps/v1", "StatefulSet", "going"), Workload{Replicas: 2}},
+			Workload{Recreates: true, Replicas: 4, Parallel: true, FirstOrdinal: 5, Object: numbered}},
+		{"a StatefulSet that is being deleted", "it creates nothing", ref("apps/v1", "StatefulSet", "going"), Workload{Replicas: 2, Object: going}},
 		{"the StatefulSet of another group", "another kind", ref("example.com/v1", "StatefulSet", "plain"),
 			need(scaleNeed("example.com", "StatefulSet", ns, "plain"))},
 		{"a StatefulSet that the snapshot lacks", "its scale says", ref("apps/v1", "StatefulSet", "missing"), need(scaleNeed("apps", "StatefulSet", ns, "missing"))},
 		{"another StatefulSet of that name", "the same", another(ref("apps/v1", "StatefulSet", "plain")), need(scaleNeed("apps", "StatefulSet", ns, "plain"))},
-		{"a ReplicaSet", "what it wants itself, and not its Deployment", ref("apps/v1", "ReplicaSet", "rs"), Workload{Recreates: true, Replicas: 2}},
-		{"a ReplicaSet of the old group", "the same", ref("extensions/v1beta1", "ReplicaSet", "rs"), Workload{Recreates: true, Replicas: 2}},
+		{"a ReplicaSet", "what it wants itself, and not its Deployment", ref("apps/v1", "ReplicaSet", "rs"), ownRS},
+		{"a ReplicaSet of the old group", "the same", ref("extensions/v1beta1", "ReplicaSet", "rs"), ownRS},
 		{"the ReplicaSet of another group", "another kind", ref("example.com/v1", "ReplicaSet", "rs"),
 			need(scaleNeed("example.com", "ReplicaSet", ns, "rs"))},
 		{"a ReplicaSet that the snapshot lacks", "it may be there (D-22)", ref("apps/v1", "ReplicaSet", "missing"), need(objectNeed(ns, "missing"))},
 		{"another ReplicaSet of that name", "the pod's may be there", another(ref("apps/v1", "ReplicaSet", "rs")), need(objectNeed(ns, "rs"))},
-		{"a ReplicaSet that was looked up", "as the answer says", ref("apps/v1", "ReplicaSet", "looked-up"), Workload{Recreates: true, Replicas: 7}},
+		{"a ReplicaSet that was looked up", "as the answer says", ref("apps/v1", "ReplicaSet", "looked-up"),
+			Workload{Recreates: true, Replicas: 7, Object: lookedUp, Deployment: s.Deployments[0]}},
 		{"another one was found", "the pod's is gone", ref("apps/v1", "ReplicaSet", "recreated"), Workload{}},
 		{"none was found", "it is gone", ref("apps/v1", "ReplicaSet", "gone"), Workload{}},
 		{"the lookup failed", "nobody knows", ref("apps/v1", "ReplicaSet", "failed"), Workload{MayRecreate: true}},
@@ -89,8 +92,12 @@ func TestWorkloadOf(t *testing.T) {
 			require.Equal(t, tc.want, NewIndex(s, Options{}).WorkloadOf(ns, tc.ref), tc.reason)
 		})
 	}
+	replaced := deployment("web", ptr.To(int32(9)))
+	replaced.UID = "uid-of-another"
+	withAnother, _ := NewIndex(s, Options{}).With(Snapshot{Deployments: []*appsv1.Deployment{replaced}})
+	require.Nil(t, withAnother.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "rs")).Deployment, "it does not control the ReplicaSet")
 	upstream := NewIndex(s, Options{MatchUpstream: purekube.V1_36})
-	require.Equal(t, Workload{Recreates: true, Replicas: 2}, upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "rs")))
+	require.Equal(t, ownRS, upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "rs")))
 	require.Equal(t, need(scaleNeed("apps", "ReplicaSet", ns, "missing")), upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "missing")), "upstream asks for its scale")
 	require.Equal(t, need(scaleNeed("apps", "ReplicaSet", ns, "rs")), upstream.WorkloadOf(ns, another(ref("apps/v1", "ReplicaSet", "rs"))), "the snapshot has another one")
 }
