@@ -75,7 +75,7 @@ func (c *cluster) noteNamespace() {
 	}
 }
 
-// nodesWithRoom are the nodes on which evicted pods may run: those of the input. Nil: there are none, or it is not known what
+// nodesWithRoom are the nodes of the input, on which evicted pods may run. Nil: there are none, or it is not known what
 // room they have, since they were made for -at-full-health.
 func (c *cluster) nodesWithRoom() []*corev1.Node {
 	if c.madeNodes {

@@ -93,7 +93,7 @@ func BenchmarkWavesWithNodes(b *testing.B) {
 	}
 }
 
-// BenchmarkBlockers asks what is in the way of a fleet in which each twentieth workload is stuck, and with it half of the nodes.
+// BenchmarkBlockers asks what is in the way of a fleet in which each twentieth workload is stuck, and with it three nodes each.
 func BenchmarkBlockers(b *testing.B) {
 	var before float64
 	for _, nodes := range []int{300, 600, 1200, 2400} {

@@ -74,7 +74,8 @@ func benchmarkPlans(b *testing.B, o *drain.WaveOptions, blocked bool, snapshot f
 			waves := 0
 			for b.Loop() {
 				plan, _, _ := drain.Waves(x, names, *o)
-				if len(plan.Waves) == 0 != blocked || len(plan.Blocked) == 0 == blocked {
+				few := len(plan.Blocked) <= nodes/100 // where two pods of a workload meet, a drain takes two rounds
+				if len(plan.Waves) == 0 != blocked || few == blocked {
 					b.Fatalf("%d waves, %d nodes blocked", len(plan.Waves), len(plan.Blocked))
 				}
 				waves = len(plan.Waves)

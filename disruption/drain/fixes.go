@@ -57,8 +57,8 @@ type Fix struct {
 	Value string `json:"value,omitempty"`
 	// Pods are the pods that are healthy then.
 	Pods []types.NamespacedName `json:"pods,omitempty"`
-	// Played is for how many nodes the change was played. Frees are those of them that drain then, in at most Rounds
-	// rounds. Clears are those that this cause does not stop any more; another one may.
+	// Played is for how many nodes the change was played. Frees are the nodes that drain then, in at most Rounds rounds.
+	// Clears are the nodes that this cause does not stop any more; another one may.
 	Played int      `json:"played"`
 	Frees  []string `json:"frees,omitempty"`
 	Clears []string `json:"clears,omitempty"`
@@ -156,7 +156,7 @@ func (f *fixer) play(fix Fix, nodes []string, x *disruption.Index, o Options) Fi
 	return f.freedBy(fix, nodes, each(x, nodes, o))
 }
 
-// inTurn drains the nodes that drain alone, each after the one before.
+// inTurn drains the nodes that drain alone, one after the other.
 func (f *fixer) inTurn(alone Fix) Fix {
 	x, o := f.x, f.o
 	var drains []Drain

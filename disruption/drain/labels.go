@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// labels are the labels of the pod that takes the place of one that is gone: those of the template, and not those that
-// somebody gave the pod by hand. Where the template is not known, they are the labels of the pod that is gone.
+// labels are the labels of the pod that takes the place of one that is gone. They come from the template, so labels that
+// somebody gave the pod by hand are lost. Where the template is not known, they are the labels of the pod that is gone.
 func (o *ownerState) labels(gone *corev1.Pod) map[string]string {
 	var template map[string]string
 	switch of := o.workload.(type) {

@@ -88,8 +88,8 @@ type Wave struct {
 // With several rounds, the search for the nodes that drain together plays each pod a few times, and what is played in vain
 // is bounded by twenty times the pods that the waves drain: a wave that would take more stays smaller.
 //
-// With Options.Nodes, each wave counts the room of the nodes that it looks at: 5,000 nodes in waves of 20 take 6.5 s, and
-// 7.1 s in waves of two rounds (BenchmarkWavesWithNodes, 2026-11-26, 2 vCPU, beside other work).
+// With Options.Nodes, each wave counts the room of the nodes that it looks at: 5,000 nodes in waves of 20 take 1.3 s, and
+// 2.6 s in waves of two rounds (BenchmarkWavesWithNodes, 2026-11-27, 2 vCPU).
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
