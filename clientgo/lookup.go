@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,6 +82,9 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 		if err == nil {
 			found, err = typed(found, of.typed())
 		}
+		if err == nil {
+			err = isOf(found, n)
+		}
 	case n.Subresource == "" && n.Kind == podGroupKind:
 		return l.podGroup(ctx, n)
 	default:
@@ -97,6 +101,19 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 	return purekube.Answer{Object: found}, nil
 }
 
+// isOf checks that an answer with status 200 is about the object that was asked for. Plans would take another object, or
+// none at all, for one that was recreated under the name, and release what the first one uses.
+func isOf(found runtime.Object, n purekube.Need) error {
+	of, err := meta.Accessor(found)
+	if err != nil {
+		return fmt.Errorf("%v: %w", n, err)
+	}
+	if of.GetName() != n.Name || of.GetNamespace() != n.Namespace {
+		return fmt.Errorf("%v: the answer is about %q in namespace %q", n, of.GetName(), of.GetNamespace())
+	}
+	return nil
+}
+
 // podGroup answers the Need of a PodGroup in the version that it names.
 func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
 	version, err := schema.ParseGroupVersion(n.APIVersion)
@@ -109,6 +126,9 @@ func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer
 		return purekube.Answer{}, nil
 	case err != nil: // it may be about what the answer holds, and then does not name the object
 		return purekube.Answer{}, fmt.Errorf("%v: %w", n, err)
+	}
+	if err := isOf(found, n); err != nil {
+		return purekube.Answer{}, err
 	}
 	group, err := podGroupOf(found)
 	if err != nil {

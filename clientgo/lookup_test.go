@@ -62,9 +62,9 @@ func look(t *testing.T, lookup func(context.Context, purekube.Need) (purekube.An
 // There, not there, and not known are three answers: the third is none.
 func TestAnswerClaims(t *testing.T) {
 	c := reading(t, map[string]any{
-		"/api/v1/namespaces/ns/pods/there": &corev1.Pod{TypeMeta: kind("v1", "Pod"), ObjectMeta: metav1.ObjectMeta{UID: "1"}},
+		"/api/v1/namespaces/ns/pods/there": &corev1.Pod{TypeMeta: kind("v1", "Pod"), ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there", UID: "1"}},
 		"/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/there": &resourcev1.ResourceClaim{
-			TypeMeta: kind("resource.k8s.io/v1", "ResourceClaim"), ObjectMeta: metav1.ObjectMeta{UID: "2"}},
+			TypeMeta: kind("resource.k8s.io/v1", "ResourceClaim"), ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there", UID: "2"}},
 	})
 	need := func(kind, name string) purekube.Need { return purekube.Need{Kind: kind, Namespace: "ns", Name: name} }
 	answers, err := look(t, c.Lookup,
@@ -80,9 +80,33 @@ func TestAnswerClaims(t *testing.T) {
 	require.Contains(t, got, need("ResourceClaim", "gone"))
 }
 
+// An answer with status 200 about another object, or about none, is no answer. Its UID is not that of the pod that was asked
+// about, so it would look as if that pod were gone.
+func TestAnswerAboutAnotherObject(t *testing.T) {
+	pod := func(namespace, name string) *corev1.Pod {
+		return &corev1.Pod{TypeMeta: kind("v1", "Pod"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "2"}}
+	}
+	c := reading(t, map[string]any{
+		"/api/v1/namespaces/ns/pods/name":      pod("ns", "other"),
+		"/api/v1/namespaces/ns/pods/namespace": pod("elsewhere", "namespace"),
+		"/api/v1/namespaces/ns/pods/none":      pod("", ""),
+		"/apis/scheduling.k8s.io/v1alpha2/namespaces/ns/podgroups/group": map[string]any{
+			"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": map[string]any{"namespace": "ns", "name": "other", "uid": "2"}},
+	})
+	for _, n := range []purekube.Need{
+		{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "name"}, {APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "namespace"},
+		{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "none"},
+		{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: "ns", Name: "group"},
+	} {
+		answer, err := c.Lookup(t.Context(), n)
+		require.ErrorContains(t, err, "the answer is about", n.Name)
+		require.Equal(t, purekube.Answer{}, answer)
+	}
+}
+
 // A ReplicaSet is answered with the object (D-22). A lookup that fails is said in the answer and tried again.
 func TestAnswerScales(t *testing.T) {
-	set := &appsv1.ReplicaSet{TypeMeta: kind("apps/v1", "ReplicaSet"), ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+	set := &appsv1.ReplicaSet{TypeMeta: kind("apps/v1", "ReplicaSet"), ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there", UID: "1"}}
 	c := reading(t, map[string]any{"/apis/apps/v1/namespaces/ns/replicasets/there": set})
 	for _, tc := range []struct {
 		name string
