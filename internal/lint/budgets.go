@@ -90,8 +90,9 @@ const policyField = "spec.unhealthyPodEvictionPolicy"
 // unhealthy judges a budget that leaves open what happens to pods that are not ready. One that names a policy has chosen.
 func (l *linter) unhealthy(key purekube.Key, policy *policyv1.UnhealthyPodEvictionPolicyType) {
 	if policy == nil {
-		l.find(UnhealthyPodEvictionPolicy, key, policyField, "is not set, and the default is IfHealthyBudget: while too few pods are healthy, "+
-			"crash-looping pods cannot be evicted either, and block the drain of their nodes. Set AlwaysAllow, or IfHealthyBudget if such pods must stay")
+		l.find(UnhealthyPodEvictionPolicy, key, policyField, "is not set: with the default, IfHealthyBudget, "+
+			"crash-looping pods block the drain of their nodes while too few pods are healthy. "+
+			"Set AlwaysAllow, or IfHealthyBudget if such pods must stay")
 	}
 }
 
