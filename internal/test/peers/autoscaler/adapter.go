@@ -3,6 +3,7 @@ package autoscaler
 import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
@@ -26,11 +27,11 @@ func (t *Tracker) SetPdbs(pdbs []*policyv1.PodDisruptionBudget) error {
 // CanRemovePods reports whether each of the pods may go alone, and whether all of them may go before any is back.
 func (t *Tracker) CanRemovePods(pods []*corev1.Pod) (canRemove, inParallel bool, blockingPod *BlockingPod) {
 	together, _, _ := drain.Pods(t.index, names(pods), asWritten)
-	for i := range pods {
-		if alone, _, _ := drain.Pods(t.index, names(pods[i:i+1]), asWritten); !alone[0].Verdict.Allowed() {
+	for i, name := range names(pods) {
+		if alone, _ := t.index.CheckEviction(name, disruption.AsWritten); !alone.Verdict.Allowed() {
 			return false, false, &BlockingPod{pods[i], NotEnoughPdb}
 		}
-		if blockingPod == nil && !together[i].Verdict.Allowed() {
+		if !together[i].Verdict.Allowed() {
 			blockingPod = &BlockingPod{pods[i], NotEnoughPdb}
 		}
 	}
@@ -38,9 +39,7 @@ func (t *Tracker) CanRemovePods(pods []*corev1.Pod) (canRemove, inParallel bool,
 }
 
 // RemovePods evicts the pods. None of them is back for the next question.
-func (t *Tracker) RemovePods(pods []*corev1.Pod) {
-	_, t.index, _ = drain.Pods(t.index, names(pods), asWritten)
-}
+func (t *Tracker) RemovePods(pods []*corev1.Pod) { _, t.index, _ = drain.Pods(t.index, names(pods), asWritten) }
 
 // Clear removes all budgets.
 func (t *Tracker) Clear() { _ = t.SetPdbs(nil) }
@@ -53,17 +52,17 @@ func (t *Tracker) MatchingPdbs(pod *corev1.Pod) []*policyv1.PodDisruptionBudget 
 
 // GetPdbs returns all budgets, with what RemovePods left of them.
 func (t *Tracker) GetPdbs() (all []*policyv1.PodDisruptionBudget) {
-	for _, b := range t.pdbs {
-		all = append(all, t.index.Budget(types.NamespacedName{Namespace: b.Namespace, Name: b.Name}))
+	for _, name := range names(t.pdbs) {
+		all = append(all, t.index.Budget(name))
 	}
 	return all
 }
 
 var asWritten = drain.Options{Budgets: drain.AsWritten}
 
-func names(pods []*corev1.Pod) (all []types.NamespacedName) {
-	for _, p := range pods {
-		all = append(all, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+func names[T metav1.Object](objects []T) (all []types.NamespacedName) {
+	for _, o := range objects {
+		all = append(all, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 	}
 	return all
 }

@@ -20,7 +20,8 @@ type Rules struct {
 // Options are those of a drain of Cluster API. It evicts no pod whose behavior is Skip or WaitCompleted.
 func (r Rules) Options() drain.Options {
 	return drain.Options{Force: true, DeleteEmptyDirData: true, IgnoreDaemonSets: true, SkipPod: func(pod *corev1.Pod) bool {
-		return r.Behavior(pod) != clusterv1.MachineDrainRuleDrainBehaviorDrain
+		b := r.Behavior(pod)
+		return b == clusterv1.MachineDrainRuleDrainBehaviorSkip || b == clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted
 	}}
 }
 

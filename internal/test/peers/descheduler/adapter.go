@@ -17,15 +17,15 @@ import (
 // the pod. It answers evictions that the API server refuses, and leaves the others to the next reaction.
 func Refuse(index *disruption.Index) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (handled bool, _ runtime.Object, err error) {
-		create, is := action.(clienttesting.CreateAction)
-		if !is || action.GetSubresource() != "eviction" {
+		create, _ := action.(clienttesting.CreateAction)
+		if create == nil {
 			return false, nil, nil
 		}
-		e, is := create.GetObject().(*policyv1.Eviction)
+		eviction, is := create.GetObject().(*policyv1.Eviction)
 		if !is {
-			return false, nil, nil
+			return false, nil, nil // a pod is created
 		}
-		pod := types.NamespacedName{Namespace: action.GetNamespace(), Name: e.Name}
+		pod := types.NamespacedName{Namespace: action.GetNamespace(), Name: eviction.Name}
 		evictions, next, err := drain.Pods(index, []types.NamespacedName{pod}, drain.Options{})
 		if !evictions[0].Verdict.Allowed() {
 			return true, nil, refusal(evictions[0], err)
@@ -40,5 +40,5 @@ func refusal(e disruption.Eviction, err error) error {
 	if e.Verdict == disruption.RefusedNow {
 		return apierrors.NewTooManyRequests(e.Reason, 10)
 	}
-	return apierrors.NewInternalError(errors.Join(errors.New(e.Reason), err))
+	return apierrors.NewInternalError(errors.Join(errors.New("not evicted: "+e.Reason), err))
 }

@@ -74,6 +74,16 @@ func TestCanEvictPods(t *testing.T) {
 	}
 }
 
+// karpenter's own rules stay: it sends no eviction for a pod that must not be disrupted, so no budget is in the way.
+func TestDoNotDisrupt(t *testing.T) {
+	app, budget := purekubetest.Deployment("shop/web", 1), purekubetest.MaxUnavailable("shop/web", "0")
+	app.Pods[0].Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+	x := disruption.NewIndex(purekubetest.NewCluster(t, app.Objects(budget)...).Disruption(), disruption.Options{})
+	if _, ours := (Limits{x}).CanEvictPods(app.Pods, clock.RealClock{}, silent{}); !ours || !canEvict(limits(t, []*policyv1.PodDisruptionBudget{budget}), app.Pods...) {
+		t.Error("a budget is in the way")
+	}
+}
+
 // karpenter makes room for pods that never leave: it knows three texts of budgets that allow nothing. The adapter knows that
 // 3 of 3 pods must stay.
 func TestIsCurrentlyReschedulable(t *testing.T) {
