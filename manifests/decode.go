@@ -66,6 +66,7 @@ type decoded struct {
 	at     Ref
 	object runtime.Object
 	custom *CustomWorkload
+	scaled *ScaledObject
 	// ignored: no package reads the kind in this API group.
 	ignored bool
 	errs    []*Error
@@ -287,8 +288,13 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	case scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Recognizes(gvk) && !d.returned(raw):
 		d.fail(anyKind, "kind", fmt.Sprintf("is %s, which %s does not have in any supported release", gvk.Kind, gvk.GroupVersion()))
 	default:
-		d.custom = customWorkload(metav1.TypeMeta{APIVersion: d.at.APIVersion, Kind: d.at.Kind}, raw)
-		d.ignored = d.custom == nil
+		is := metav1.TypeMeta{APIVersion: d.at.APIVersion, Kind: d.at.Kind}
+		if gvk == scaledObjectKind {
+			d.scaled = scaledObject(is, raw)
+		} else {
+			d.custom = customWorkload(is, raw)
+		}
+		d.ignored = d.scaled == nil && d.custom == nil
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,7 +30,8 @@ const MaxNodes = 5000
 //
 //   - A Deployment has the ReplicaSets that it controls in the set, or else one that its template makes, and a ReplicaSet, a
 //     StatefulSet or a ReplicationController has as many pods as replicas. A HorizontalPodAutoscaler raises these to its
-//     minReplicas and lowers them to its maxReplicas.
+//     minReplicas and lowers them to its maxReplicas. A ScaledObject of KEDA does the same with its numbers, and raises
+//     a workload with 0 replicas to its minReplicaCount or idleReplicaCount.
 //   - A DaemonSet has a pod on each node whose labels, taints and name its template allows.
 //   - A Job that is not suspended and has not ended has as many pods as may run in parallel. A CronJob has none: its Jobs
 //     are made when they are due.
@@ -111,7 +113,8 @@ func controllerOf(o metav1.Object) (controller, bool) {
 	return controller{purekube.Key{Kind: owner.Kind, Namespace: o.GetNamespace(), Name: owner.Name}, owner.UID}, true
 }
 
-type bounds struct{ min, max int32 }
+// bounds of an autoscaler. From 0 replicas, it scales to idle.
+type bounds struct{ idle, min, max int32 }
 
 func newFiller(s *Set) *filler {
 	set := *s
@@ -159,7 +162,15 @@ func newFiller(s *Set) *filler {
 		}
 		target := a.Spec.ScaleTargetRef
 		of := purekube.Key{Kind: target.Kind, Namespace: a.Namespace, Name: target.Name}
-		f.scales[of] = bounds{ptr.Deref(a.Spec.MinReplicas, 1), a.Spec.MaxReplicas}
+		most := a.Spec.MaxReplicas
+		if most <= 0 {
+			most = math.MaxInt32 // the API server rejects it
+		}
+		f.scales[of] = bounds{0, ptr.Deref(a.Spec.MinReplicas, 1), most}
+	}
+	// The HorizontalPodAutoscaler of a ScaledObject has the same bounds, and leaves workloads with 0 replicas alone.
+	for of, b := range s.scaledReplicas() {
+		f.scales[of] = bounds{b.Idle, b.Least, b.Most}
 	}
 	return f
 }
@@ -218,12 +229,13 @@ func (f *filler) replicas(w workload, of *int32) (n int32, ok bool) {
 		f.fail(w, "spec.replicas", "must be 0 or more, is %d", n)
 		return 0, false
 	}
-	// An autoscaler leaves a workload with 0 replicas alone.
-	if scale, found := f.scales[w.key]; found && n > 0 {
-		n = max(scale.min, n)
-		if scale.max > 0 {
-			n = min(scale.max, n)
-		}
+	scale, autoscaled := f.scales[w.key]
+	switch {
+	case !autoscaled:
+	case n == 0:
+		n = scale.idle // a HorizontalPodAutoscaler leaves the workload alone
+	default:
+		n = min(scale.max, max(scale.min, n))
 	}
 	return n, f.room(w, "spec.replicas", int(n))
 }

@@ -274,6 +274,11 @@ func (l *loader) take(d decoded) {
 		d.at.APIVersion, d.at.Kind, d.at.Namespace = d.custom.APIVersion, d.custom.Kind, d.custom.Namespace
 		l.set.CustomWorkloads = append(l.set.CustomWorkloads, d.custom)
 		d.custom.At = d.at
+	case d.scaled != nil:
+		d.scaled.Namespace = cmp.Or(d.scaled.Namespace, l.namespace())
+		d.at.Namespace = d.scaled.Namespace
+		l.set.ScaledObjects = append(l.set.ScaledObjects, d.scaled)
+		d.scaled.At = d.at
 	case d.object != nil:
 		l.add(d)
 	}

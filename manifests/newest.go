@@ -31,6 +31,11 @@ func (s *Set) Newest(notAfter time.Time) time.Time {
 			n.object(w)
 		}
 	}
+	for _, o := range s.ScaledObjects {
+		if o != nil && returned(o) {
+			n.object(o)
+		}
+	}
 	return n.time
 }
 

@@ -23,6 +23,7 @@ func TestNewestTimeOfADump(t *testing.T) {
 		{"a manifest beside it", "what somebody wrote, or kept of an older dump, says nothing about when this was taken",
 			"apiVersion: v1\nkind: Pod\n" + old + "}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b, creationTimestamp: \"2026-01-01T11:00:00Z\"}\n", "08:00"},
 		{"a kind that no package knows", "it is of the same dump", "apiVersion: example.com/v1\nkind: Thing\n" + old + "}\nspec: {replicas: 1}\n", "08:00"},
+		{"KEDA", "it is of the same dump", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n" + old + "}\nspec: {scaleTargetRef: {name: x}}\n", "08:00"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			set, err := of(tc.input)
@@ -32,5 +33,5 @@ func TestNewestTimeOfADump(t *testing.T) {
 	}
 	require.True(t, (&Set{}).Newest(clock).IsZero())
 	require.True(t, loaded(t, oneNode("a")).Newest(clock).IsZero(), "manifests have no times")
-	require.True(t, (&Set{Nodes: []*corev1.Node{nil}, CustomWorkloads: []*CustomWorkload{nil}}).Newest(clock).IsZero())
+	require.True(t, (&Set{Nodes: []*corev1.Node{nil}, CustomWorkloads: []*CustomWorkload{nil}, ScaledObjects: []*ScaledObject{nil}}).Newest(clock).IsZero())
 }

@@ -43,6 +43,8 @@ type Set struct {
 
 	// CustomWorkloads are the objects of kinds that no package knows and that have replicas, or a template of pods.
 	CustomWorkloads []*CustomWorkload
+	// ScaledObjects are KEDA's, which say how many replicas workloads have.
+	ScaledObjects []*ScaledObject
 	// Ignored are the other objects of kinds that no package reads. One of a kind that another API group has is an error, too:
 	// see [Ref.KnownAs].
 	Ignored []Ref
@@ -316,7 +318,7 @@ func (s *Set) Count(kind schema.GroupKind) int {
 
 // Len is how many objects the input has, ignored ones included.
 func (s *Set) Len() int {
-	n := len(s.Ignored) + len(s.CustomWorkloads)
+	n := len(s.Ignored) + len(s.CustomWorkloads) + len(s.ScaledObjects)
 	for _, kind := range Kinds() {
 		n += s.Count(kind)
 	}

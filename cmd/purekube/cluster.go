@@ -198,6 +198,11 @@ func (c *cluster) skipped() map[string]int {
 			skipped[w.APIVersion+" "+w.Kind]++
 		}
 	}
+	for _, o := range c.ScaledObjects {
+		if !c.fullHealth { // they say which pods there are at full health
+			skipped[o.APIVersion+" "+o.Kind]++
+		}
+	}
 	for _, kind := range manifests.Kinds() {
 		n := c.Count(kind)
 		if c.fullHealth && slices.Contains(makesPods, kind) {

@@ -20,7 +20,7 @@ spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {l
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: web, namespace: shop}
-spec: {minAvailable: 3, selector: {matchLabels: {app: web}}}
+spec: {unhealthyPodEvictionPolicy: AlwaysAllow, minAvailable: 3, selector: {matchLabels: {app: web}}}
 `
 
 var allowing = strings.Replace(blocked, "minAvailable: 3", "minAvailable: 2", 1)
@@ -82,7 +82,7 @@ func TestLintText(t *testing.T) {
 
 // JSON has what the text has, and what was suppressed.
 func TestLintJSON(t *testing.T) {
-	ignored := strings.Replace(blocked, "{name: web, namespace: shop}\nspec: {min", "{name: web, namespace: shop, annotations: {purekube.io/lint-ignore: BudgetNeverAllows}}\nspec: {min", 1)
+	ignored := strings.Replace(blocked, "{name: web, namespace: shop}\nspec: {unh", "{name: web, namespace: shop, annotations: {purekube.io/lint-ignore: BudgetNeverAllows}}\nspec: {unh", 1)
 	for _, tc := range []struct {
 		input                string
 		findings, suppressed int

@@ -36,9 +36,13 @@ func (l *linter) budgets() {
 		if low == nil {
 			continue // two budgets have the name, which is an error of the input
 		}
-		l.selects(key, b, len(low.Pods) > 0 || selected[key])
+		something := len(low.Pods) > 0 || selected[key]
+		l.selects(key, b, something)
 		if !valid {
 			continue
+		}
+		if something {
+			l.unhealthy(key, b.Spec.UnhealthyPodEvictionPolicy)
 		}
 		high := judged{most, low}
 		if most.index != least.index {
@@ -74,7 +78,22 @@ func (l *linter) value(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec) 
 			return false
 		}
 	}
+	if p := spec.UnhealthyPodEvictionPolicy; p != nil && *p != policyv1.AlwaysAllow && *p != policyv1.IfHealthyBudget {
+		l.find(BudgetValueInvalid, key, policyField, fmt.Sprintf("is %s: must be %s or %s", quoted(string(*p)), policyv1.AlwaysAllow, policyv1.IfHealthyBudget))
+		return false
+	}
 	return true
+}
+
+const policyField = "spec.unhealthyPodEvictionPolicy"
+
+// unhealthy judges a budget that leaves open what happens to pods that are not ready. One that names a policy has chosen.
+func (l *linter) unhealthy(key purekube.Key, policy *policyv1.UnhealthyPodEvictionPolicyType) {
+	if policy == nil {
+		l.find(UnhealthyPodEvictionPolicy, key, policyField, "is not set: with the default, IfHealthyBudget, "+
+			"crash-looping pods block the drain of their nodes while too few pods are healthy. "+
+			"Set AlwaysAllow, or IfHealthyBudget if such pods must stay")
+	}
 }
 
 // percentage is the number in front of the percent sign.
@@ -143,7 +162,7 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	case high.Never:
 		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there %s: no pod may be evicted%s", value, high.thereAre(key), blocks))
 	case low.Never:
-		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %s; while the autoscaler is at minReplicas, there %s, and no pod may be evicted",
+		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %s; while the autoscaler is at its minimum, there %s, and no pod may be evicted",
 			value, message.Count(int(low.Computed.DesiredHealthy), "healthy pod"), low.thereAre(key)))
 	default:
 		l.scaleUnknown(key, low.BudgetExplanation)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,24 +52,43 @@ func (l *linter) fullHealth() (least, most health) {
 	return least, l.healthAt(bounds, func(b replicas) int32 { return b.most })
 }
 
-// replicas are the bounds of an autoscaler.
-type replicas struct{ least, most int32 }
+// replicas are the bounds of an autoscaler, and fromZero says whether it also scales a workload with 0 replicas.
+type replicas struct {
+	least, most int32
+	fromZero    bool
+}
+
+// wider are bounds within which both are.
+func (r replicas) wider(other replicas) replicas {
+	return replicas{min(r.least, other.least), max(r.most, other.most), r.fromZero || other.fromZero}
+}
 
 // autoscaled are the bounds of the workloads that have an autoscaler: the widest, where they have several.
 func (l *linter) autoscaled() map[purekube.Key]replicas {
 	all := map[purekube.Key]replicas{}
+	add := func(namespace string, target autoscalingv2.CrossVersionObjectReference, b replicas) {
+		of := purekube.Key{Kind: target.Kind, Namespace: namespace, Name: target.Name}
+		if other, found := all[of]; found {
+			b = b.wider(other)
+		}
+		all[of] = b
+	}
 	for _, a := range l.set.HorizontalPodAutoscalers {
 		if a == nil {
 			continue
 		}
 		// With minReplicas 0 nothing runs when nothing is to do. Then no pod is in the way; with one there may be.
 		least := max(1, ptr.Deref(a.Spec.MinReplicas, 1))
-		b := replicas{least, max(least, min(a.Spec.MaxReplicas, maxReplicas))}
-		of := purekube.Key{Kind: a.Spec.ScaleTargetRef.Kind, Namespace: a.Namespace, Name: a.Spec.ScaleTargetRef.Name}
-		if other, found := all[of]; found {
-			b = replicas{min(b.least, other.least), max(b.most, other.most)}
+		add(a.Namespace, a.Spec.ScaleTargetRef, replicas{least: least, most: max(least, min(a.Spec.MaxReplicas, maxReplicas))})
+	}
+	for _, o := range l.set.ScaledObjects {
+		if o == nil {
+			continue
 		}
-		all[of] = b
+		// One that is paused at 0 replicas keeps no pod. The workload is judged as it is without KEDA.
+		if b, scales := o.Replicas(); scales && b.Most > 0 {
+			add(o.Namespace, o.Target, replicas{b.Least, max(b.Least, min(b.Most, maxReplicas)), true})
+		}
 	}
 	return all
 }
@@ -76,18 +96,28 @@ func (l *linter) autoscaled() map[purekube.Key]replicas {
 // healthAt makes the pods at these scales, with one pod of each workload whose pods nodes or time call for.
 func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas) int32) health {
 	set := *l.set
-	set.Nodes, set.HorizontalPodAutoscalers = nil, nil // where the pods run does not matter
-	rescaled := func(o manifests.Object, now *int32) *int32 {
-		b, found := bounds[manifests.KeyOf(o)]
-		if !found || ptr.Deref(now, 1) == 0 { // an autoscaler leaves a workload with 0 replicas alone
+	set.Nodes, set.HorizontalPodAutoscalers, set.ScaledObjects = nil, nil, nil // where the pods run does not matter
+	at := func(of purekube.Key, now *int32) *int32 {
+		b, found := bounds[of]
+		// A HorizontalPodAutoscaler leaves a workload with 0 replicas alone.
+		if !found || ptr.Deref(now, 1) == 0 && !b.fromZero {
 			return now
 		}
 		return ptr.To(scale(b))
 	}
+	rescaled := func(o manifests.Object, now *int32) *int32 { return at(manifests.KeyOf(o), now) }
 	set.Deployments = replaced(set.Deployments, func(d *appsv1.Deployment) { d.Spec.Replicas = rescaled(d, d.Spec.Replicas) })
 	set.ReplicaSets = replaced(set.ReplicaSets, func(r *appsv1.ReplicaSet) { r.Spec.Replicas = rescaled(r, r.Spec.Replicas) })
 	set.StatefulSets = replaced(set.StatefulSets, func(s *appsv1.StatefulSet) { s.Spec.Replicas = rescaled(s, s.Spec.Replicas) })
 	set.ReplicationControllers = replaced(set.ReplicationControllers, func(r *corev1.ReplicationController) { r.Spec.Replicas = rescaled(r, r.Spec.Replicas) })
+	set.CustomWorkloads = slices.Clone(set.CustomWorkloads)
+	for i, w := range set.CustomWorkloads {
+		if w != nil {
+			scaled := *w
+			scaled.Replicas = at(purekube.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}, w.Replicas)
+			set.CustomWorkloads[i] = &scaled
+		}
+	}
 	full, err := set.AtFullHealth()
 	l.workloads(err)
 	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}}

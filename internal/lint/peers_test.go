@@ -31,8 +31,13 @@ func scaledObject(least string) string {
 
 const web = "selector: {matchLabels: {app: web}}"
 
-// budget has these fields in its spec.
+// budget has these fields in its spec, and a policy for unhealthy pods.
 func budget(fields ...string) string {
+	return bareBudget(append([]string{"unhealthyPodEvictionPolicy: AlwaysAllow"}, fields...)...)
+}
+
+// bareBudget has these fields in its spec and no others.
+func bareBudget(fields ...string) string {
 	return "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {" + strings.Join(fields, ", ") + "}\n"
 }
 
@@ -45,6 +50,7 @@ func TestPeers(t *testing.T) {
 	const (
 		never, rounds, idle = lint.BudgetNeverAllows, lint.BudgetRoundsToZero, lint.BudgetBlocksAtMinReplicas
 		nothing, invalid    = lint.BudgetSelectsNothing, lint.BudgetValueInvalid
+		policy              = lint.UnhealthyPodEvictionPolicy
 	)
 	for _, tc := range []struct {
 		name, reason string
@@ -59,9 +65,8 @@ func TestPeers(t *testing.T) {
 		{"kube-linter: 50% of 2", "1 must stay", []string{deployment("2"), budget("minAvailable: 50%", web)}, false, nil},
 		{"kube-linter: 100%", "at any scale", []string{budget("minAvailable: 100%")}, true, codes{never, nothing}},
 		{"kube-linter: autoscaler", "50% of 1 is 1; at maxReplicas a pod may go", []string{deployment(""), autoscaler("web", "", "10"), budget("minAvailable: 50%", web)}, true, codes{idle}},
-		{"kube-linter: KEDA", "replicas is 1", []string{deployment(""), scaledObject(""), budget("minAvailable: 50%", web)}, true, codes{rounds}},
-		{"kube-linter: KEDA at 4", "ScaledObjects are not read: replicas is 1 until KEDA is installed",
-			[]string{deployment(""), scaledObject("minReplicaCount: 4, "), budget("minAvailable: 50%", web)}, false, codes{rounds}},
+		{"kube-linter: KEDA", "50% of 1 is 1; at load a pod may go", []string{deployment(""), scaledObject(""), budget("minAvailable: 50%", web)}, true, codes{idle}},
+		{"kube-linter: KEDA at 4", "2 of 4 may go", []string{deployment(""), scaledObject("minReplicaCount: 4, "), budget("minAvailable: 50%", web)}, false, nil},
 		{"kube-linter: no selector", "it selects nothing", []string{budget("minAvailable: 40%")}, true, codes{nothing}},
 		{"kube-linter: no rule", "a budget without a rule allows nothing", []string{deployment("3"), budget(web)}, false, codes{never}},
 		{"kube-linter: text", "not a percentage", []string{deployment("3"), budget("maxUnavailable: invalid", web)}, true, codes{invalid}},
@@ -72,7 +77,9 @@ func TestPeers(t *testing.T) {
 		{"kube-linter: 1%", "rounded up to 1", []string{deployment("3"), budget("maxUnavailable: 1%", web)}, false, nil},
 		{"kube-linter: no template", "the API server rejects the Deployment, so that it has no pods",
 			[]string{"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1, selector: {matchLabels: {app: web}}}\n", budget("minAvailable: 1", web)}, true, codes{lint.WorkloadInvalid}},
-		{"kube-linter: KEDA at 1", "1 of 1", []string{deployment("1"), scaledObject("minReplicaCount: 1, "), budget("minAvailable: 1", web)}, true, codes{never}},
+		{"kube-linter: KEDA at 1", "1 of 1; at load a pod may go", []string{deployment("1"), scaledObject("minReplicaCount: 1, "), budget("minAvailable: 1", web)}, true, codes{idle}},
+		{"kube-linter: no policy", "the default is IfHealthyBudget", []string{deployment("3"), bareBudget("maxUnavailable: 1", web)}, true, codes{policy}},
+		{"kube-linter: IfHealthyBudget", "it was chosen", []string{deployment("3"), bareBudget("maxUnavailable: 1", "unhealthyPodEvictionPolicy: IfHealthyBudget", web)}, false, nil},
 
 		{"polaris: either", "both are set: the API server rejects it", []string{deployment("9"), budget("minAvailable: 100%", "maxUnavailable: 5", web)}, true, codes{invalid}},
 		{"polaris: max", "at any scale", []string{deployment("9"), budget("maxUnavailable: 0", web)}, true, codes{never}},

@@ -30,6 +30,7 @@ const (
 	BudgetSelectorEmpty        Code = "BudgetSelectorEmpty"
 	BudgetOfPodsWithoutScale   Code = "BudgetOfPodsWithoutScale"
 	BudgetScaleUnknown         Code = "BudgetScaleUnknown"
+	UnhealthyPodEvictionPolicy Code = "UnhealthyPodEvictionPolicy"
 	SelectorInvalid            Code = "SelectorInvalid"
 	WorkloadInvalid            Code = "WorkloadInvalid"
 	AggregationGrantsWildcard  Code = "AggregationGrantsWildcard"
@@ -58,10 +59,11 @@ var rules = []Rule{
 	{BudgetBlocksAtMinReplicas, Warning, "a PodDisruptionBudget allows no disruption while its autoscaler is at minReplicas"},
 	{BudgetSelectsNothing, Warning, "a PodDisruptionBudget selects no pod of the input"},
 	{BudgetsOverlap, Error, "more than one PodDisruptionBudget selects a pod, which therefore cannot be evicted"},
-	{BudgetValueInvalid, Error, "the API server rejects minAvailable or maxUnavailable"},
+	{BudgetValueInvalid, Error, "the API server rejects minAvailable, maxUnavailable or unhealthyPodEvictionPolicy"},
 	{BudgetSelectorEmpty, Warning, "an empty selector selects every pod of the namespace"},
 	{BudgetOfPodsWithoutScale, Warning, "a PodDisruptionBudget counts pods of a Job or DaemonSet, which have no scale, and allows no disruption"},
 	{BudgetScaleUnknown, Info, "a PodDisruptionBudget is not judged: the workload of its pods is not in the input"},
+	{UnhealthyPodEvictionPolicy, Info, "a PodDisruptionBudget does not say whether unhealthy pods may be evicted when it allows no disruption"},
 	{SelectorInvalid, Error, "a label selector is not valid"},
 	{WorkloadInvalid, Error, "no pods can be made from a workload"},
 	{AggregationGrantsWildcard, Error, "aggregation adds a rule with a wildcard to a ClusterRole"},

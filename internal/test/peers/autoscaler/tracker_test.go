@@ -1,4 +1,4 @@
-package karpenter
+package autoscaler
 
 import (
 	"testing"
@@ -6,70 +6,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
-// tracker decides as cluster-autoscaler's RemainingPdbTracker does. The Go module proxy did not serve its
-// module (403, 2026-11-23). So this is written from the facts: the selectors of all budgets are compiled once, and each
-// question tries every budget of the cluster on every pod of the list, comparing namespaces first (k8s.io/autoscaler/cluster-autoscaler/core/scaledown/pdb/basic.go, commit 133fdc7).
-type tracker []*tracked
-
-type tracked struct {
-	namespace string
-	selector  labels.Selector
-	allowed   int32
-}
-
-func newTracker(tb testing.TB, budgets []*policyv1.PodDisruptionBudget) tracker {
+func counting(tb testing.TB, budgets []*policyv1.PodDisruptionBudget) Counting {
 	tb.Helper()
-	var all tracker
-	for _, b := range budgets {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		all = append(all, &tracked{b.Namespace, selector, b.Status.DisruptionsAllowed})
+	all, err := NewCounting(budgets)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return all
 }
 
-func (b *tracked) selects(pod *corev1.Pod) bool {
-	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
-}
-
-// canRemove reports whether each pod may go alone, and whether all of them may go together.
-func (all tracker) canRemove(pods []*corev1.Pod) (each, together bool) {
-	together = true
-	for _, b := range all {
-		var selected int32
-		for _, pod := range pods {
-			if !b.selects(pod) {
-				continue
-			}
-			if b.allowed < 1 {
-				return false, false
-			}
-			selected++
-			together = together && selected <= b.allowed
-		}
-	}
-	return true, together
-}
-
-// remove takes the pods off their budgets.
-func (all tracker) remove(pods []*corev1.Pod) {
-	for _, b := range all {
-		for _, pod := range pods {
-			if b.selects(pod) {
-				b.allowed--
-			}
-		}
-	}
-}
-
-// The tracker here has the answers of the table of cluster-autoscaler's own test (basic_test.go, of the same commit):
-// how many pods have which labels, what the budgets of l1 and l2 allow, and both answers.
-func TestTracker(t *testing.T) {
+// Counting has the answers of the table of cluster-autoscaler's own test (basic_test.go, of the same commit): how many pods
+// have which labels, what the budgets of l1 and l2 allow, and both answers.
+func TestCounting(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason   string
 		pods           map[string]int
@@ -107,11 +57,11 @@ func TestTracker(t *testing.T) {
 				b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{[]string{"l1", "l2"}[i]: "true"}}
 				budgets = append(budgets, b)
 			}
-			all := newTracker(t, budgets)
-			if each, together := all.canRemove(pods); each != tc.each || together != tc.together {
+			all := counting(t, budgets)
+			if each, together := all.CanRemovePods(pods); each != tc.each || together != tc.together {
 				t.Errorf("each %t, together %t; want %t, %t: %s", each, together, tc.each, tc.together, tc.reason)
 			}
-			all.remove(pods)
+			all.RemovePods(pods)
 			for i, n := range tc.remaining {
 				if all[i].allowed != n {
 					t.Errorf("budget %d allows %d, want %d", i, all[i].allowed, n)

@@ -16,11 +16,13 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/peers/autoscaler"
+	"github.com/purekube/purekube/internal/test/peers/verdicts"
 )
 
 // workloads of 30 pods each have a budget, in namespaces of 100 workloads; 30 pods are on each node.
 func large(budgets int) disruption.Snapshot {
-	s := disruption.Snapshot{Now: now}
+	s := disruption.Snapshot{Now: verdicts.Now}
 	for i := range budgets {
 		meta := metav1.ObjectMeta{Namespace: fmt.Sprint("ns-", i/100), Name: fmt.Sprint("app-", i), UID: types.UID(fmt.Sprint("uid-", i)), Generation: 1}
 		labels := map[string]string{"app": meta.Name}
@@ -57,10 +59,10 @@ func BenchmarkPods(b *testing.B) {
 				ok := canEvict(l, pod)
 				karpenter += time.Since(began)
 				began = time.Now()
-				e, _ := x.CheckEviction(keyOf(pod), disruption.AsWritten)
+				e, _ := x.CheckEviction(verdicts.KeyOf(pod), disruption.AsWritten)
 				purekube += time.Since(began)
 				if ok != e.Verdict.Allowed() {
-					b.Fatalf("%v: %t and %v", keyOf(pod), ok, e.Verdict)
+					b.Fatalf("%v: %t and %v", verdicts.KeyOf(pod), ok, e.Verdict)
 				}
 			}
 			b.ReportMetric(float64(karpenter.Nanoseconds())/float64(b.N), "karpenter-ns/pod")
@@ -80,11 +82,15 @@ func BenchmarkNodes(b *testing.B) {
 			names := map[string][]types.NamespacedName{}
 			for _, p := range s.Pods {
 				on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p)
-				names[p.Spec.NodeName] = append(names[p.Spec.NodeName], keyOf(p))
+				names[p.Spec.NodeName] = append(names[p.Spec.NodeName], verdicts.KeyOf(p))
 			}
-			l, all, x := limits(b, s.Budgets), newTracker(b, s.Budgets), disruption.NewIndex(s, disruption.Options{})
+			all, err := autoscaler.NewCounting(s.Budgets)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l, x := limits(b, s.Budgets), disruption.NewIndex(s, disruption.Options{})
 			i := 0
-			var karpenter, autoscaler, pods, node time.Duration
+			var karpenter, tracker, pods, node time.Duration
 			for b.Loop() {
 				name := fmt.Sprint("node-", i%budgets)
 				i++
@@ -93,8 +99,8 @@ func BenchmarkNodes(b *testing.B) {
 				karpenter += time.Since(began)
 
 				began = time.Now()
-				_, together := all.canRemove(on[name])
-				autoscaler += time.Since(began)
+				_, together := all.CanRemovePods(on[name])
+				tracker += time.Since(began)
 
 				began = time.Now()
 				evictions, _, _ := drain.Pods(x, names[name], drain.Options{Budgets: drain.AsWritten})
@@ -109,13 +115,13 @@ func BenchmarkNodes(b *testing.B) {
 				node += time.Since(began)
 			}
 			b.ReportMetric(float64(karpenter.Nanoseconds())/float64(b.N), "karpenter-ns/node")
-			b.ReportMetric(float64(autoscaler.Nanoseconds())/float64(b.N), "tracker-ns/node")
+			b.ReportMetric(float64(tracker.Nanoseconds())/float64(b.N), "tracker-ns/node")
 			b.ReportMetric(float64(pods.Nanoseconds())/float64(b.N), "drain.Pods-ns/node")
 			b.ReportMetric(float64(node.Nanoseconds())/float64(b.N), "drain.Node-ns/node")
 			b.ReportMetric(float64(karpenter)/float64(pods), "karpenter/Pods")
-			b.ReportMetric(float64(autoscaler)/float64(pods), "tracker/Pods")
+			b.ReportMetric(float64(tracker)/float64(pods), "tracker/Pods")
 			b.ReportMetric(float64(karpenter)/float64(node), "karpenter/Node")
-			b.ReportMetric(float64(autoscaler)/float64(node), "tracker/Node")
+			b.ReportMetric(float64(tracker)/float64(node), "tracker/Node")
 		})
 	}
 }

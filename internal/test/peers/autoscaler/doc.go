@@ -1,0 +1,2 @@
+// Package autoscaler has an adapter for cluster-autoscaler.
+package autoscaler

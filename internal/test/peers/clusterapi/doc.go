@@ -1,0 +1,2 @@
+// Package clusterapi has an adapter for the MachineDrainRules of Cluster API.
+package clusterapi

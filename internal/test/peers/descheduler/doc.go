@@ -1,0 +1,2 @@
+// Package descheduler has an adapter for the dry run of descheduler.
+package descheduler
