@@ -14,21 +14,21 @@ import (
 type Tracker struct {
 	// Cluster returns these budgets with the pods of the lister.
 	Cluster func([]*policyv1.PodDisruptionBudget) disruption.Snapshot
-	index   *disruption.Index
+	x       *disruption.Index
 	pdbs    []*policyv1.PodDisruptionBudget
 }
 
 // SetPdbs begins anew. A budget with an invalid selector selects no pod, as for the API server, and stops nothing.
 func (t *Tracker) SetPdbs(pdbs []*policyv1.PodDisruptionBudget) error {
-	t.index, t.pdbs = disruption.NewIndex(t.Cluster(pdbs), disruption.Options{}), pdbs
+	t.x, t.pdbs = disruption.NewIndex(t.Cluster(pdbs), disruption.Options{}), pdbs
 	return nil
 }
 
 // CanRemovePods reports whether each of the pods may go alone, and whether all of them may go before any is back.
 func (t *Tracker) CanRemovePods(pods []*corev1.Pod) (canRemove, inParallel bool, blockingPod *BlockingPod) {
-	together, _, _ := drain.Pods(t.index, names(pods), asWritten)
+	together, _, _ := drain.Pods(t.x, names(pods), written)
 	for i, name := range names(pods) {
-		if alone, _ := t.index.CheckEviction(name, disruption.AsWritten); !alone.Verdict.Allowed() {
+		if alone, _ := t.x.CheckEviction(name, disruption.AsWritten); !alone.Verdict.Allowed() {
 			return false, false, &BlockingPod{pods[i], NotEnoughPdb}
 		}
 		if !together[i].Verdict.Allowed() {
@@ -39,26 +39,26 @@ func (t *Tracker) CanRemovePods(pods []*corev1.Pod) (canRemove, inParallel bool,
 }
 
 // RemovePods evicts the pods. None of them is back for the next question.
-func (t *Tracker) RemovePods(pods []*corev1.Pod) { _, t.index, _ = drain.Pods(t.index, names(pods), asWritten) }
+func (t *Tracker) RemovePods(pods []*corev1.Pod) { _, t.x, _ = drain.Pods(t.x, names(pods), written) }
 
 // Clear removes all budgets.
 func (t *Tracker) Clear() { _ = t.SetPdbs(nil) }
 
 // MatchingPdbs returns the budgets of a pod, with what RemovePods left of them.
 func (t *Tracker) MatchingPdbs(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
-	all, _ := t.index.BudgetsFor(pod)
+	all, _ := t.x.BudgetsFor(pod)
 	return all
 }
 
 // GetPdbs returns all budgets, with what RemovePods left of them.
 func (t *Tracker) GetPdbs() (all []*policyv1.PodDisruptionBudget) {
 	for _, name := range names(t.pdbs) {
-		all = append(all, t.index.Budget(name))
+		all = append(all, t.x.Budget(name))
 	}
 	return all
 }
 
-var asWritten = drain.Options{Budgets: drain.AsWritten}
+var written = drain.Options{Budgets: drain.AsWritten}
 
 func names[T metav1.Object](objects []T) (all []types.NamespacedName) {
 	for _, o := range objects {

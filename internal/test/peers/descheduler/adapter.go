@@ -17,15 +17,10 @@ import (
 // the pod. It answers evictions that the API server refuses, and leaves the others to the next reaction.
 func Refuse(index *disruption.Index) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (handled bool, _ runtime.Object, err error) {
-		create, _ := action.(clienttesting.CreateAction)
-		if create == nil {
+		pod, is := evicted(action)
+		if !is {
 			return false, nil, nil
 		}
-		eviction, is := create.GetObject().(*policyv1.Eviction)
-		if !is {
-			return false, nil, nil // a pod is created
-		}
-		pod := types.NamespacedName{Namespace: action.GetNamespace(), Name: eviction.Name}
 		evictions, next, err := drain.Pods(index, []types.NamespacedName{pod}, drain.Options{})
 		if !evictions[0].Verdict.Allowed() {
 			return true, nil, refusal(evictions[0], err)
@@ -33,6 +28,19 @@ func Refuse(index *disruption.Index) clienttesting.ReactionFunc {
 		index = next // the pod is being deleted when the next eviction is decided
 		return false, nil, nil
 	}
+}
+
+// evicted is the pod that an eviction is about.
+func evicted(action clienttesting.Action) (pod types.NamespacedName, is bool) {
+	create, _ := action.(clienttesting.CreateAction)
+	if create == nil {
+		return pod, false
+	}
+	eviction, is := create.GetObject().(*policyv1.Eviction)
+	if !is {
+		return pod, false
+	}
+	return types.NamespacedName{Namespace: action.GetNamespace(), Name: eviction.Name}, true
 }
 
 // refusal is the API server's answer, or what is wrong with a pod that the Index has not, or has twice.
