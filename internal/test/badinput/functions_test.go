@@ -79,6 +79,7 @@ func surfaces() []surface {
 		{"manifests", map[string]any{
 			"APIVersion": manifests.APIVersion, "BuiltinClusterRoles": manifests.BuiltinClusterRoles, "Errors": manifests.Errors, "KeyOf": manifests.KeyOf, "Kinds": manifests.Kinds,
 			"IsHelmHook": manifests.IsHelmHook, "Load": manifests.Load, "Namespaced": manifests.Namespaced,
+			"ScaledObject.Replicas": (*manifests.ScaledObject).Replicas, // its other methods are those of the embedded types
 		}, []reflect.Type{of[manifests.Set](), of[manifests.Error](), of[manifests.Ref](), of[manifests.Note]()}},
 		{"purekubetest", map[string]any{
 			"Address": purekubetest.Address, "AggregatedRole": purekubetest.AggregatedRole, "Budget": purekubetest.Budget, "Claim": purekubetest.Claim, "ClaimFor": purekubetest.ClaimFor,
