@@ -130,6 +130,51 @@ func TestBlockers(t *testing.T) {
 			want: []string{"needs object of ReplicaSet/shop/rs: stops n0 n1 n2, alone n0 n1 n2"},
 		},
 		{
+			name: "Jobs without a healthy pod", reason: "no number is below 0", s: func() disruption.Snapshot {
+				s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
+				s.Pods = append(s.Pods, pod("job-0", by("batch/v1", "Job", "job"), on("n0"), unready))
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 1): " + noScaleText + ": stops n0, alone n0\n" +
+				"  with unhealthyPodEvictionPolicy AlwaysAllow, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "pods that nothing recreates", reason: "one number less lets one of two go, so it has to be two", o: Options{Force: true}, s: disruption.Snapshot{
+				Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))}, Pods: []*corev1.Pod{pod("a", on("n0")), pod("b", on("n0"))}},
+			want: []string{"budget shop/web (minAvailable 2) never allows a disruption: stops n0, alone n0\n" +
+				"  with minAvailable 0, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "a number that no workload has", reason: "hundreds of replicas are no advice", s: threeNodes(minAvailable("500")),
+			want: []string{"budget shop/web (minAvailable 500) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "no room on nodes that are cordoned", reason: "another node is not", s: threeNodes(maxUnavailable("1")),
+			o: Options{Nodes: nodes(3, cordoned, tainted(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule))},
+			want: []string{"evicted pods find no node, such as shop/web-0: 0/3 nodes are available: 3 node(s) were unschedulable: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with another node like the drained one, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "the cause that stops a node alone", reason: "it comes before one that stops more nodes, none of them alone", s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("0"))
+				s.Budgets = append(s.Budgets, budget(named("other"), maxUnavailable("0"), func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = map[string]string{"app": "other"} }),
+					budget(named("third"), maxUnavailable("0"), func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = map[string]string{"app": "third"} }))
+				s.Pods = append(s.Pods[:2], pod("other-0", on("n0"), labelled(map[string]string{"app": "other"}), by("apps/v1", "ReplicaSet", "rs")),
+					pod("other-1", on("n1"), labelled(map[string]string{"app": "other"}), by("apps/v1", "ReplicaSet", "rs")),
+					pod("third", on("n2"), labelled(map[string]string{"app": "third"}), by("apps/v1", "ReplicaSet", "rs")))
+				return s
+			}(),
+			want: []string{
+				"budget shop/third (maxUnavailable 0) never allows a disruption: stops n2, alone n2\n" +
+					"  with maxUnavailable 3, 1 of 1 drain in 1 rounds",
+				"budget shop/other (maxUnavailable 0) never allows a disruption: stops n0 n1, alone \n" +
+					"  with maxUnavailable 2, 0 of 2 drain",
+				"budget shop/web (maxUnavailable 0) never allows a disruption: stops n0 n1, alone \n" +
+					"  with maxUnavailable 2, 0 of 2 drain",
+			},
+		},
+		{
 			name: "a StatefulSet", reason: "the next ordinal is healthy", s: func() disruption.Snapshot {
 				s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
 					StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(2)))}}

@@ -18,7 +18,6 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/message"
-	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -252,6 +251,9 @@ func (f *fixer) budget(nodes []string) []Fix {
 		return nil
 	}
 	missing := max(1, f.blocker.Shortfall)
+	if e.Budget.Failure == "" { // a budget that forbids every disruption has no shortfall
+		missing = max(missing, e.Budget.Computed.DesiredHealthy-e.Budget.Computed.CurrentHealthy+1)
+	}
 	return slices.Concat(
 		f.number(nodes, budget, e.Budget, int64(missing)),
 		f.alwaysAllow(nodes, budget),
@@ -314,13 +316,6 @@ func (f *fixer) alwaysAllow(nodes []string, budget *policyv1.PodDisruptionBudget
 	if ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow {
 		return nil
 	}
-	broken := slices.ContainsFunc(f.blocker.Pods, func(name types.NamespacedName) bool {
-		pod := f.x.Pod(name)
-		return pod != nil && !podstate.Ready(pod)
-	})
-	if !broken {
-		return nil
-	}
 	x := f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
 		spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 	})
@@ -351,7 +346,7 @@ func (f *fixer) healthyPods(nodes []string, e *disruption.BudgetExplanation) []F
 }
 
 // replicas adds healthy pods to the workload of the pods that stay. A budget with a number of maxUnavailable expects all of
-// them, so they do not help.
+// them, so they do not help, and are not played.
 func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, more int32) []Fix {
 	if most := budget.Spec.MaxUnavailable; most != nil && most.Type == intstr.Int {
 		return nil
