@@ -17,7 +17,7 @@ type Rules struct {
 	Namespaces map[string]*corev1.Namespace
 }
 
-// Options are those of a drain of Cluster API. It evicts no pod whose behavior is Skip or WaitCompleted.
+// Options are the flags of a drain of Cluster API. It evicts no pod whose behavior is Skip or WaitCompleted.
 func (r Rules) Options() drain.Options {
 	return drain.Options{Force: true, DeleteEmptyDirData: true, IgnoreDaemonSets: true, SkipPod: func(pod *corev1.Pod) bool {
 		b := r.Behavior(pod)

@@ -3,16 +3,21 @@ package descheduler
 import (
 	"context"
 	"testing"
+	"time"
+	"unsafe" // for go:linkname, too
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/featuregate"
+	_ "sigs.k8s.io/descheduler/pkg/descheduler" // has the sandbox
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	"sigs.k8s.io/descheduler/pkg/features"
 
@@ -21,22 +26,48 @@ import (
 	"github.com/purekube/purekube/purekubetest"
 )
 
-// dryRun lets descheduler's own evictor evict the pods in a dry run, from a fake client that deletes an evicted pod, as
-// descheduler's does. It returns the error about each pod.
-func dryRun(t *testing.T, pods []*corev1.Pod, before clienttesting.ReactionFunc) (errs []error) {
+// What descheduler evicts from in a dry run, and its client. It does not export them.
+//
+//go:linkname newSandbox sigs.k8s.io/descheduler/pkg/descheduler.newDefaultKubeClientSandbox
+func newSandbox(client kubernetes.Interface, informers informers.SharedInformerFactory) (unsafe.Pointer, error)
+
+//go:linkname sandboxClient sigs.k8s.io/descheduler/pkg/descheduler.(*kubeClientSandbox).fakeClient
+func sandboxClient(sandbox unsafe.Pointer) *fake.Clientset
+
+// sandbox is descheduler's client for a dry run, with these pods.
+func sandbox(t *testing.T, pods []*corev1.Pod) *fake.Clientset {
 	t.Helper()
 	var objects []runtime.Object
 	for _, p := range pods {
 		objects = append(objects, p)
 	}
-	client := fake.NewClientset(objects...)
-	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.GetSubresource() != "eviction" {
-			return false, nil, nil
+	cluster := fake.NewClientset(objects...)
+	mirrored := informers.NewSharedInformerFactory(cluster, 0)
+	s, err := newSandbox(cluster, mirrored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := sandboxClient(s)
+	mirrored.Start(t.Context().Done())
+	mirrored.WaitForCacheSync(t.Context().Done())
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		there, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		name := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction).Name
-		return true, nil, client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), action.GetNamespace(), name)
-	})
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d pods are there", len(there.Items), len(pods))
+		}
+		if len(there.Items) == len(pods) {
+			return client
+		}
+	}
+}
+
+// dryRun lets descheduler's own evictor evict the pods in a dry run. It returns the error about each pod.
+func dryRun(t *testing.T, pods []*corev1.Pod, before clienttesting.ReactionFunc) (errs []error) {
+	t.Helper()
+	client := sandbox(t, pods)
 	if before != nil {
 		client.PrependReactor("create", "pods", before)
 	}
@@ -55,6 +86,13 @@ func dryRun(t *testing.T, pods []*corev1.Pod, before clienttesting.ReactionFunc)
 		if errs = append(errs, err); err == nil {
 			evicted++
 		}
+	}
+	there, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(there.Items) != len(pods)-int(evicted) {
+		t.Errorf("%d of %d pods are there, and %d are evicted", len(there.Items), len(pods), evicted)
 	}
 	if evictor.TotalEvicted() != evicted {
 		t.Errorf("descheduler counts %d evictions of %d", evictor.TotalEvicted(), evicted)

@@ -71,8 +71,8 @@ func Allowed(tb testing.TB, pod *corev1.Pod, budgets []*policyv1.PodDisruptionBu
 	return a.Code == 201
 }
 
-// AllAtOnce evicts the pods one after the other, each against the budgets as the handler wrote them for the one before,
-// and reports whether all of them go.
+// AllAtOnce evicts the pods one after the other, each against the budgets as the handler left them, and reports whether all
+// of them go.
 func AllAtOnce(tb testing.TB, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) bool {
 	tb.Helper()
 	budgets = slices.Clone(budgets)
@@ -119,7 +119,7 @@ func KindOf(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 // Rows count the answers to each kind of question.
 type Rows map[string]*row
 
-// row counts the questions that were answered alike, and those that only one of the two answered as the eviction handler
+// row counts the questions that were answered alike, and questions that only one of the two answered as the eviction handler
 // does.
 type row struct{ asked, same, ours, theirs int }
 
