@@ -49,6 +49,7 @@ func TestAtFullHealthOfAScaledObject(t *testing.T) {
 		{"from 0 while idle", "nothing to do", "replicas: 0, ", "minReplicaCount: 2, idleReplicaCount: 0, ", 0},
 		{"1 with an idle number", "1 is neither idle nor the minimum", "", "minReplicaCount: 2, idleReplicaCount: 0, ", 2},
 		{"no minimum", "the workload's own number", "", "", 1},
+		{"a negative idle number", "KEDA rejects it", "", "minReplicaCount: 2, idleReplicaCount: -1, ", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			set := loaded(t, workloadYAML("apps/v1", "StatefulSet", "web", tc.replicas+template)+scaledObjectYAML(tc.scaled+target))
@@ -70,6 +71,11 @@ func TestAtFullHealthOfAScaledObject(t *testing.T) {
 	full, err := rollout.AtFullHealth()
 	require.NoError(t, err)
 	require.Len(t, full.Pods, 2)
+	// An autoscaler without maxReplicas, which the API server rejects, takes no pods away.
+	full, err = loaded(t, workloadYAML("apps/v1", "StatefulSet", "db", "replicas: 3, "+template)+
+		workloadYAML("autoscaling/v2", "HorizontalPodAutoscaler", "db", "scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}")).AtFullHealth()
+	require.NoError(t, err)
+	require.Len(t, full.Pods, 3)
 	_, err = (&Set{ScaledObjects: []*ScaledObject{nil, {}}, Pods: []*corev1.Pod{nil}}).AtFullHealth()
 	require.NoError(t, err)
 }
@@ -79,7 +85,7 @@ func TestTwoScaledObjects(t *testing.T) {
 	const target = "scaleTargetRef: {kind: StatefulSet, name: web}"
 	one, two := scaledObjectYAML("minReplicaCount: 3, maxReplicaCount: 4, "+target), scaledObjectYAML("minReplicaCount: 2, maxReplicaCount: 6, "+target)
 	for _, objects := range []string{one + two, two + one} {
-		for replicas, want := range map[string]int{"": 2, "replicas: 9, ": 6} {
+		for replicas, want := range map[string]int{"": 2, "replicas: 9, ": 6, "replicas: 0, ": 2} {
 			full, err := loaded(t, workloadYAML("apps/v1", "StatefulSet", "web", replicas+template)+objects).AtFullHealth()
 			require.NoError(t, err)
 			require.Len(t, full.Pods, want)

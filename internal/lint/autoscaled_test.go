@@ -49,6 +49,7 @@ func TestScaledObjects(t *testing.T) {
 		{"two", "the lower minimum counts", "", keda("", "minReplicaCount: 4, ") + "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: more}\n" +
 			"spec: {minReplicaCount: 3, scaleTargetRef: {name: web, kind: Deployment}}\n---\n", []lint.Code{idle}},
 		{"beside an autoscaler", "the lower minimum counts", "", keda("", "minReplicaCount: 4, ") + autoscaler("web", "3", "9") + "---\n", []lint.Code{idle}},
+		{"from 0 replicas beside an autoscaler", "KEDA starts pods", "0", keda("", "minReplicaCount: 4, ") + autoscaler("web", "3", "9") + "---\n", []lint.Code{idle}},
 		{"of another kind", "it scales nothing here", "4", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\n" +
 			"spec: {minReplicaCount: 1, scaleTargetRef: {name: web, kind: StatefulSet}}\n---\n", nil},
 		{"of another namespace", "it scales nothing here", "4", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web, namespace: x}\n" +

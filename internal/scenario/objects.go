@@ -127,6 +127,9 @@ func (s *Scenario) load(path string, written []map[string]any) (*Set, error) {
 	if len(loaded.Ignored) > 0 {
 		return nil, fmt.Errorf("%s: %s is of no kind that a package reads", path, loaded.Ignored[0].Kind)
 	}
+	if len(loaded.ScaledObjects) > 0 { // no package plans with it
+		return nil, fmt.Errorf("%s: %s is of no kind that a package reads", path, loaded.ScaledObjects[0].Kind)
+	}
 	set.Set = loaded
 	return set, nil
 }
