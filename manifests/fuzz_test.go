@@ -26,7 +26,9 @@ func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
 		named(nodeAt0, "a"), oneNode("a") + "\n" + oneNode("a"), "items:\n-", "items:\n- a: 1\n-", "--- \n", "a: &a [*a]", "{{", "\x1f\x8b",
 		"\ufeff" + oneNode("a"), "# dump\n" + oneNode("a") + oneNode("b"), "a: 1\n... # end\n--- {a: 2}", "\xff\xfea", "a: &a {x: 1}\nb: {<<: *a, x: 2}",
-		workloadYAML("apps/v1", "Deployment", "web", "replicas: 2, "+template), `{"kind":"List","apiVersion":"v1","items":[` + oneNode("a") + `]}`,
+		workloadYAML("apps/v1", "Deployment", "web", "replicas: 2, "+template),
+		workloadYAML("apps/v1", "Deployment", "web", template) + scaledObjectYAML("minReplicaCount: 2, idleReplicaCount: 0, scaleTargetRef: {name: web}"),
+		`{"kind":"List","apiVersion":"v1","items":[` + oneNode("a") + `]}`,
 	} {
 		f.Add(text)
 	}

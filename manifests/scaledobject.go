@@ -80,8 +80,8 @@ type Replicas struct {
 	Least, Most int32
 }
 
-// Replicas are the bounds that the ScaledObject sets. It returns false where KEDA does not scale the workload: the object is
-// paused, or KEDA rejects its numbers. Then the workload keeps the replicas that it has.
+// Replicas are the bounds that the ScaledObject sets. It returns false where KEDA does not scale the workload: the
+// object is paused, or KEDA rejects its numbers. Then the workload keeps the replicas that it has.
 //
 // With the annotation autoscaling.keda.sh/paused-replicas, the number there is all three. KEDA reads
 // autoscaling.keda.sh/paused as true unless its value is false.

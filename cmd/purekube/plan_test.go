@@ -250,6 +250,13 @@ func TestSkippedKinds(t *testing.T) {
 		"Ignored, since purekube does not use these kinds: 1 example.com/v1 Widget, 2 v1 Service ")
 }
 
+// A ScaledObject says which pods there are at full health. Otherwise nothing uses it.
+func TestScaledObjectIsSkipped(t *testing.T) {
+	const scaled = "---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\nspec: {scaleTargetRef: {name: web}}\n"
+	require.Contains(t, plan(t, nil, named(nodeAt0, "a")+scaled, "-").stdout, "1 keda.sh/v1alpha1 ScaledObject")
+	require.NotContains(t, plan(t, nil, named(nodeAt0, "a")+scaled, "-", "-at-full-health").stdout, "ScaledObject")
+}
+
 // A core without an object of its kinds has found nothing in order: it is told apart from one that has.
 func TestCoresWithoutObjects(t *testing.T) {
 	got := plan(t, nil, named(nodeAt0, "a")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "-")

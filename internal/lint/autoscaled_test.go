@@ -16,11 +16,12 @@ import (
 
 // keda is a ScaledObject for web with these annotations and these fields of its spec.
 func keda(annotations, fields string) string {
-	return "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web, annotations: {" + annotations + "}}\n" +
-		"spec: {" + fields + "scaleTargetRef: {name: web}}\n---\n"
+	return "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n" +
+		"metadata: {name: web, annotations: {" + annotations + "}}\nspec: {" + fields + "scaleTargetRef: {name: web}}\n---\n"
 }
 
-// The lower bound of a ScaledObject counts as the minReplicas of a HorizontalPodAutoscaler does. The budget demands 3 pods.
+// The lower bound of a ScaledObject counts as the minReplicas of a HorizontalPodAutoscaler does. The budget demands 3
+// pods.
 func TestScaledObjects(t *testing.T) {
 	const never, idle = lint.BudgetNeverAllows, lint.BudgetBlocksAtMinReplicas
 	for _, tc := range []struct {
@@ -34,26 +35,38 @@ func TestScaledObjects(t *testing.T) {
 		{"3 at most", "never more than 3", "", keda("", "minReplicaCount: 2, maxReplicaCount: 3, "), []lint.Code{never}},
 		{"100 at most by default", "no more than that", "", keda("", "minReplicaCount: 101, "), []lint.Code{never}},
 		{"idle at 0", "with no pod, nothing is in the way", "", keda("", "minReplicaCount: 4, idleReplicaCount: 0, "), nil},
-		{"idle at 3", "while idle, all must stay", "", keda("", "minReplicaCount: 4, idleReplicaCount: 3, "), []lint.Code{idle}},
-		{"idle not below the minimum", "KEDA rejects it: replicas is 1", "", keda("", "minReplicaCount: 4, idleReplicaCount: 4, "), []lint.Code{never}},
-		{"idle without a minimum", "KEDA rejects it: replicas is 1", "", keda("", "idleReplicaCount: 0, "), []lint.Code{never}},
+		{"idle at 3", "while idle, all must stay", "", keda("", "minReplicaCount: 4, idleReplicaCount: 3, "),
+			[]lint.Code{idle}},
+		{"idle not below the minimum", "KEDA rejects it: replicas is 1", "",
+			keda("", "minReplicaCount: 4, idleReplicaCount: 4, "), []lint.Code{never}},
+		{"idle without a minimum", "KEDA rejects it: replicas is 1", "", keda("", "idleReplicaCount: 0, "),
+			[]lint.Code{never}},
 		{"negative", "rejected: replicas is 4", "4", keda("", "minReplicaCount: -1, "), nil},
 		{"not a number", "rejected: replicas is 4", "4", keda("", "minReplicaCount: many, "), nil},
-		{"from 0 replicas", "KEDA starts pods where a HorizontalPodAutoscaler does not", "0", keda("", "minReplicaCount: 3, "), []lint.Code{idle}},
-		{"paused", "the replicas of the workload stay", "3", keda(`autoscaling.keda.sh/paused: "true"`, "minReplicaCount: 4, "), []lint.Code{never}},
-		{"paused with another text", "KEDA takes it for true", "3", keda("autoscaling.keda.sh/paused: soon", "minReplicaCount: 4, "), []lint.Code{never}},
+		{"from 0 replicas", "KEDA starts pods where a HorizontalPodAutoscaler does not", "0",
+			keda("", "minReplicaCount: 3, "), []lint.Code{idle}},
+		{"paused", "the replicas of the workload stay", "3",
+			keda(`autoscaling.keda.sh/paused: "true"`, "minReplicaCount: 4, "), []lint.Code{never}},
+		{"paused with another text", "KEDA takes it for true", "3",
+			keda("autoscaling.keda.sh/paused: soon", "minReplicaCount: 4, "), []lint.Code{never}},
 		{"not paused", "", "3", keda(`autoscaling.keda.sh/paused: "false"`, "minReplicaCount: 4, "), nil},
-		{"paused at 3", "all must stay", "9", keda(`autoscaling.keda.sh/paused-replicas: "3"`, "minReplicaCount: 4, "), []lint.Code{never}},
+		{"paused at 3", "all must stay", "9", keda(`autoscaling.keda.sh/paused-replicas: "3"`, "minReplicaCount: 4, "),
+			[]lint.Code{never}},
 		{"paused at 5", "two may go", "1", keda(`autoscaling.keda.sh/paused-replicas: "5"`, ""), nil},
 		{"paused at 0", "judged without KEDA", "4", keda(`autoscaling.keda.sh/paused-replicas: "0"`, ""), nil},
-		{"two", "the lower minimum counts", "", keda("", "minReplicaCount: 4, ") + "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: more}\n" +
+		{"two", "the lower minimum counts", "", keda("", "minReplicaCount: 4, ") +
+			"apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: more}\n" +
 			"spec: {minReplicaCount: 3, scaleTargetRef: {name: web, kind: Deployment}}\n---\n", []lint.Code{idle}},
-		{"beside an autoscaler", "the lower minimum counts", "", keda("", "minReplicaCount: 4, ") + autoscaler("web", "3", "9") + "---\n", []lint.Code{idle}},
-		{"from 0 replicas beside an autoscaler", "KEDA starts pods", "0", keda("", "minReplicaCount: 4, ") + autoscaler("web", "3", "9") + "---\n", []lint.Code{idle}},
-		{"of another kind", "it scales nothing here", "4", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\n" +
-			"spec: {minReplicaCount: 1, scaleTargetRef: {name: web, kind: StatefulSet}}\n---\n", nil},
-		{"of another namespace", "it scales nothing here", "4", "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web, namespace: x}\n" +
-			"spec: {minReplicaCount: 1, scaleTargetRef: {name: web}}\n---\n", nil},
+		{"beside an autoscaler", "the lower minimum counts", "",
+			keda("", "minReplicaCount: 4, ") + autoscaler("web", "3", "9") + "---\n", []lint.Code{idle}},
+		{"from 0 replicas beside an autoscaler", "KEDA starts pods", "0",
+			keda("", "minReplicaCount: 4, ") + autoscaler("web", "3", "9") + "---\n", []lint.Code{idle}},
+		{"of another kind", "it scales nothing here", "4",
+			"apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\n" +
+				"spec: {minReplicaCount: 1, scaleTargetRef: {name: web, kind: StatefulSet}}\n---\n", nil},
+		{"of another namespace", "it scales nothing here", "4",
+			"apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web, namespace: x}\n" +
+				"spec: {minReplicaCount: 1, scaleTargetRef: {name: web}}\n---\n", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found := lint.Check(read(t, tc.objects+deployment(tc.replicas)+"---\n"+budget("minAvailable: 3", web))).Findings
@@ -69,13 +82,17 @@ func TestAutoscaledRollout(t *testing.T) {
 	const target = "scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: web}}\n---\n"
 	rollout := func(replicas string) string {
 		return "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec:\n  " + replicas + "\n" +
-			"  selector: {matchLabels: {app: web}}\n  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}\n---\n"
+			"  selector: {matchLabels: {app: web}}\n" +
+			"  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}\n---\n"
 	}
-	const hpa = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {minReplicas: 3, maxReplicas: 9, " + target
-	const scaled = "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\nspec: {minReplicaCount: 3, maxReplicaCount: 9, " + target
+	const hpa = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\n" +
+		"spec: {minReplicas: 3, maxReplicas: 9, " + target
+	const scaled = "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\n" +
+		"spec: {minReplicaCount: 3, maxReplicaCount: 9, " + target
 	for _, autoscaler := range []string{hpa, scaled} {
 		for rule, want := range map[string][]lint.Code{
-			"minAvailable: 2": nil, "minAvailable: 3": {lint.BudgetBlocksAtMinReplicas}, "minAvailable: 9": {lint.BudgetNeverAllows},
+			"minAvailable: 2": nil, "minAvailable: 3": {lint.BudgetBlocksAtMinReplicas},
+			"minAvailable: 9": {lint.BudgetNeverAllows},
 		} {
 			for _, replicas := range []string{"", "replicas: 1", "replicas: 12"} {
 				found := lint.Check(read(t, rollout(replicas)+autoscaler+budget(rule, web))).Findings
@@ -103,7 +120,8 @@ func TestWhatAPolicyDoes(t *testing.T) {
 			purekubetest.NotReady(app.Pods[1])
 			cluster := purekubetest.NewCluster(t, app.Objects(budget)...)
 			index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-			eviction, err := index.CheckEviction(types.NamespacedName{Namespace: "shop", Name: app.Pods[0].Name}, disruption.Recomputed)
+			eviction, err := index.CheckEviction(types.NamespacedName{Namespace: "shop", Name: app.Pods[0].Name},
+				disruption.Recomputed)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, eviction.Verdict)
 
@@ -115,11 +133,14 @@ func TestWhatAPolicyDoes(t *testing.T) {
 
 // A policy that the API server rejects is no choice, and a budget without pods has none to evict.
 func TestPolicyThatIsInvalid(t *testing.T) {
-	found := lint.Check(read(t, deployment("3")+"---\n"+bareBudget("maxUnavailable: 1", "unhealthyPodEvictionPolicy: alwaysAllow", web))).Findings
+	found := lint.Check(read(t, deployment("3")+"---\n"+bareBudget("maxUnavailable: 1",
+		"unhealthyPodEvictionPolicy: alwaysAllow", web))).Findings
 	require.Equal(t, []lint.Code{lint.BudgetValueInvalid}, codesOf(found))
 	require.Equal(t, `is "alwaysAllow": must be AlwaysAllow or IfHealthyBudget`, found[0].Message)
 	require.Equal(t, "spec.unhealthyPodEvictionPolicy", found[0].Field)
-	require.Equal(t, []lint.Code{lint.BudgetSelectsNothing}, codesOf(lint.Check(read(t, bareBudget("maxUnavailable: 1", web))).Findings))
+	require.Equal(t, []lint.Code{lint.BudgetSelectsNothing},
+		codesOf(lint.Check(read(t, bareBudget("maxUnavailable: 1", web))).Findings))
 	require.Equal(t, []lint.Code{lint.UnhealthyPodEvictionPolicy},
-		codesOf(lint.Check(read(t, deployment("0")+"---\n"+bareBudget("maxUnavailable: 1", web))).Findings), "it will have pods")
+		codesOf(lint.Check(read(t, deployment("0")+"---\n"+bareBudget("maxUnavailable: 1",
+			web))).Findings), "it will have pods")
 }

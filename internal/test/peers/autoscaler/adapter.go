@@ -18,7 +18,8 @@ type Tracker struct {
 	pdbs    []*policyv1.PodDisruptionBudget
 }
 
-// SetPdbs replaces all budgets. A budget with an invalid selector selects no pod, as for the API server, and stops nothing.
+// SetPdbs replaces all budgets. A budget with an invalid selector selects no pod, as for the API server, and stops
+// nothing.
 func (t *Tracker) SetPdbs(pdbs []*policyv1.PodDisruptionBudget) error {
 	t.x, t.pdbs = disruption.NewIndex(t.Cluster(pdbs), disruption.Options{}), pdbs
 	return nil

@@ -31,7 +31,8 @@ func tracker(pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) *Track
 func budget(name string, allowed, healthy int32) *policyv1.PodDisruptionBudget {
 	b := purekubetest.MaxUnavailable("shop/web", "1")
 	b.Name = name
-	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: 2}
+	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, DisruptionsAllowed: allowed,
+		CurrentHealthy: healthy, DesiredHealthy: 2}
 	return b
 }
 
@@ -45,13 +46,17 @@ func TestCanRemovePods(t *testing.T) {
 		pod               func(*corev1.Pod)
 		theirs, apiServer bool
 	}{
-		"one may go":                            {[]*policyv1.PodDisruptionBudget{budget("web", 1, 3)}, nil, true, true},
-		"none may go":                           {[]*policyv1.PodDisruptionBudget{budget("web", 0, 2)}, nil, false, false},
-		"two budgets that each allow one":       {[]*policyv1.PodDisruptionBudget{budget("web", 1, 3), budget("more", 1, 3)}, nil, true, false},
-		"crash-looping, AlwaysAllow":            {[]*policyv1.PodDisruptionBudget{always}, func(p *corev1.Pod) { purekubetest.NotReady(p) }, false, true},
-		"crash-looping, enough others are well": {[]*policyv1.PodDisruptionBudget{budget("web", 0, 2)}, func(p *corev1.Pod) { purekubetest.NotReady(p) }, false, true},
-		"pending":                               {[]*policyv1.PodDisruptionBudget{budget("web", 0, 2)}, func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, false, true},
-		"a status of an older generation":       {[]*policyv1.PodDisruptionBudget{older}, nil, true, false},
+		"one may go":  {[]*policyv1.PodDisruptionBudget{budget("web", 1, 3)}, nil, true, true},
+		"none may go": {[]*policyv1.PodDisruptionBudget{budget("web", 0, 2)}, nil, false, false},
+		"two budgets that each allow one": {[]*policyv1.PodDisruptionBudget{budget("web", 1, 3),
+			budget("more", 1, 3)}, nil, true, false},
+		"crash-looping, AlwaysAllow": {[]*policyv1.PodDisruptionBudget{always},
+			func(p *corev1.Pod) { purekubetest.NotReady(p) }, false, true},
+		"crash-looping, enough others are well": {[]*policyv1.PodDisruptionBudget{budget("web", 0, 2)},
+			func(p *corev1.Pod) { purekubetest.NotReady(p) }, false, true},
+		"pending": {[]*policyv1.PodDisruptionBudget{budget("web", 0, 2)},
+			func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, false, true},
+		"a status of an older generation": {[]*policyv1.PodDisruptionBudget{older}, nil, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := purekubetest.Deployment("shop/web", 3)
@@ -122,12 +127,14 @@ func TestRemovePods(t *testing.T) {
 // One selector that does not compile fails the tracker as a whole. For the API server, the budget selects no pod.
 func TestOneBrokenBudget(t *testing.T) {
 	app, broken := purekubetest.Deployment("shop/web", 3), budget("broken", 0, 0)
-	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}
+	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app",
+		Operator: "Like"}}}
 	budgets := []*policyv1.PodDisruptionBudget{broken, budget("web", 1, 3)}
 	if _, err := NewCounting(budgets); err == nil {
 		t.Error("counting takes a broken selector")
 	}
-	if each, _, _ := tracker(app.Pods, budgets).CanRemovePods(app.Pods[:1]); !each || !verdicts.Allowed(t, app.Pods[0], budgets) {
+	if each, _, _ := tracker(app.Pods, budgets).CanRemovePods(app.Pods[:1]); !each || !verdicts.Allowed(t, app.Pods[0],
+		budgets) {
 		t.Error("the broken budget stops a pod")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// BlockingPod and RemainingPdbTracker have the fields and methods of the types of cluster-autoscaler with these names. The
-// Go module proxy does not serve its module (403), so they are declared here.
+// BlockingPod and RemainingPdbTracker have the fields and methods of the types of cluster-autoscaler with these
+// names. The Go module proxy does not serve its module (403), so they are declared here.
 type BlockingPod struct {
 	Pod    *corev1.Pod
 	Reason int
@@ -27,8 +27,8 @@ type RemainingPdbTracker interface {
 	Clear()
 }
 
-// Counting decides as cluster-autoscaler's own tracker does. It is written from the facts: selectors are compiled once, and
-// each question tries every budget of the cluster on every pod of the list, comparing namespaces first
+// Counting decides as cluster-autoscaler's own tracker does. It is written from the facts: selectors are compiled
+// once, and each question tries every budget of the cluster on every pod of the list, comparing namespaces first
 // (pkg/core/scaledown/pdb/basic.go of sigs.k8s.io/cluster-autoscaler, commit 33c3f97).
 type Counting []*counted
 

@@ -17,8 +17,8 @@ func counting(tb testing.TB, budgets []*policyv1.PodDisruptionBudget) Counting {
 	return all
 }
 
-// Counting has the answers of the table of cluster-autoscaler's own test (basic_test.go, of the same commit): how many pods
-// have which labels, what the budgets of l1 and l2 allow, and both answers.
+// Counting has the answers of the table of cluster-autoscaler's own test (basic_test.go, of the same commit): how
+// many pods have which labels, what the budgets of l1 and l2 allow, and both answers.
 func TestCounting(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason   string
@@ -27,14 +27,20 @@ func TestCounting(t *testing.T) {
 		each, together bool
 		remaining      []int32
 	}{
-		{name: "no budgets", reason: "nothing is in the way", pods: map[string]int{"l1": 2, "l2": 1}, each: true, together: true},
-		{name: "a budget that allows none", reason: "its pod may not go", pods: map[string]int{"l1": 2, "l2": 1}, allowed: []int32{1, 0}},
-		{name: "fewer than there are pods", reason: "each alone", pods: map[string]int{"l1": 2, "l2": 1}, allowed: []int32{1, 2}, each: true},
-		{name: "as many as there are pods", reason: "all together", pods: map[string]int{"l1": 2, "l2": 3}, allowed: []int32{2, 4},
-			each: true, together: true, remaining: []int32{0, 1}},
-		{name: "a pod of two budgets", reason: "it takes one off each", pods: map[string]int{"l1,l2": 1}, allowed: []int32{1, 1},
-			each: true, together: true, remaining: []int32{0, 0}},
-		{name: "a pod of two budgets beside others", reason: "each alone", pods: map[string]int{"l1,l2": 1, "l1": 1, "l2": 1}, allowed: []int32{2, 1}, each: true},
+		{name: "no budgets", reason: "nothing is in the way", pods: map[string]int{"l1": 2, "l2": 1}, each: true,
+			together: true},
+		{name: "a budget that allows none", reason: "its pod may not go", pods: map[string]int{"l1": 2, "l2": 1},
+			allowed: []int32{1, 0}},
+		{name: "fewer than there are pods", reason: "each alone", pods: map[string]int{"l1": 2, "l2": 1},
+			allowed: []int32{1, 2}, each: true},
+		{name: "as many as there are pods", reason: "all together", pods: map[string]int{"l1": 2, "l2": 3},
+			allowed: []int32{2, 4},
+			each:    true, together: true, remaining: []int32{0, 1}},
+		{name: "a pod of two budgets", reason: "it takes one off each", pods: map[string]int{"l1,l2": 1},
+			allowed: []int32{1, 1},
+			each:    true, together: true, remaining: []int32{0, 0}},
+		{name: "a pod of two budgets beside others", reason: "each alone",
+			pods: map[string]int{"l1,l2": 1, "l1": 1, "l2": 1}, allowed: []int32{2, 1}, each: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var pods []*corev1.Pod

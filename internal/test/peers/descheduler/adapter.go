@@ -13,8 +13,8 @@ import (
 	"github.com/purekube/purekube/disruption/drain"
 )
 
-// Refuse is a reaction for the fake client that descheduler evicts from in a dry run: put it before the reaction that deletes
-// the pod. It answers evictions that the API server refuses, and leaves the others to the next reaction.
+// Refuse is a reaction for the fake client that descheduler evicts from in a dry run: put it before the reaction that
+// deletes the pod. It answers evictions that the API server refuses, and leaves the others to the next reaction.
 func Refuse(index *disruption.Index) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (handled bool, _ runtime.Object, err error) {
 		pod, is := evicted(action)

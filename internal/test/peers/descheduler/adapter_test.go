@@ -72,11 +72,13 @@ func dryRun(t *testing.T, pods []*corev1.Pod, before clienttesting.ReactionFunc)
 		client.PrependReactor("create", "pods", before)
 	}
 	gates := featuregate.NewFeatureGate()
-	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{features.EvictionsInBackground: {Default: false}}); err != nil {
+	known := map[featuregate.Feature]featuregate.FeatureSpec{features.EvictionsInBackground: {Default: false}}
+	if err := gates.Add(known); err != nil {
 		t.Fatal(err)
 	}
 	informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()
-	evictor, err := evictions.NewPodEvictor(context.Background(), client, &events.FakeRecorder{}, informer, gates, evictions.NewOptions().WithDryRun(true))
+	evictor, err := evictions.NewPodEvictor(context.Background(), client, &events.FakeRecorder{}, informer, gates,
+		evictions.NewOptions().WithDryRun(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +111,8 @@ func index(t *testing.T, app purekubetest.Workload, budgets ...*policyv1.PodDisr
 	return disruption.NewIndex(purekubetest.NewCluster(t, app.Objects(objects...)...).Disruption(), disruption.Options{})
 }
 
-// In a dry run, descheduler evicts all pods of a budget that allows one disruption. With the adapter, it evicts one, as the
-// API server would.
+// In a dry run, descheduler evicts all pods of a budget that allows one disruption. With the adapter, it evicts one,
+// as the API server would.
 func TestDryRun(t *testing.T) {
 	app, budget := purekubetest.Deployment("shop/web", 3), purekubetest.MaxUnavailable("shop/web", "1")
 	for i, err := range dryRun(t, app.Pods, nil) {
@@ -123,7 +125,8 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("pod %d: %v", i, err)
 		}
 	}
-	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 1, CurrentHealthy: 3, DesiredHealthy: 2}
+	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 1,
+		CurrentHealthy: 3, DesiredHealthy: 2}
 	budgets := []*policyv1.PodDisruptionBudget{budget}
 	if !verdicts.Allowed(t, app.Pods[0], budgets) || verdicts.AllAtOnce(t, app.Pods[:2], budgets) {
 		t.Error("the API server evicts one pod, and no second one")
@@ -145,7 +148,8 @@ func TestRefuse(t *testing.T) {
 			}
 		}
 	}
-	evict := clienttesting.NewCreateSubresourceAction(corev1.SchemeGroupVersion.WithResource("pods"), app.Pods[0].Name, "eviction", "shop",
+	evict := clienttesting.NewCreateSubresourceAction(corev1.SchemeGroupVersion.WithResource("pods"), app.Pods[0].Name,
+		"eviction", "shop",
 		&policyv1.Eviction{ObjectMeta: app.Pods[0].ObjectMeta})
 	if _, _, err := Refuse(index(t, app, one, two))(evict); !apierrors.IsInternalError(err) {
 		t.Errorf("two budgets are no 500: %v", err)
@@ -154,14 +158,16 @@ func TestRefuse(t *testing.T) {
 	if _, _, err := Refuse(index(t, app, none))(evict); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a budget that allows none is no 429: %v", err)
 	}
-	unknown := disruption.NewIndex(disruption.Snapshot{Pods: app.Pods, Budgets: []*policyv1.PodDisruptionBudget{one}}, disruption.Options{})
+	unknown := disruption.NewIndex(disruption.Snapshot{Pods: app.Pods, Budgets: []*policyv1.PodDisruptionBudget{one}},
+		disruption.Options{})
 	if handled, _, err := Refuse(unknown)(evict); !handled || err == nil {
 		t.Error("evicted, although the ReplicaSet is not known")
 	}
 	refuse := Refuse(index(t, app, one))
 	for _, action := range []clienttesting.Action{
 		clienttesting.NewCreateAction(corev1.SchemeGroupVersion.WithResource("pods"), "shop", app.Pods[0]),
-		clienttesting.NewListAction(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), "shop", clienttesting.ListActionImpl{}.ListOptions),
+		clienttesting.NewListAction(corev1.SchemeGroupVersion.WithResource("pods"),
+			corev1.SchemeGroupVersion.WithKind("Pod"), "shop", clienttesting.ListActionImpl{}.ListOptions),
 	} {
 		if handled, _, _ := refuse(action); handled {
 			t.Errorf("%v is no eviction", action)

@@ -25,8 +25,8 @@ type limitsOf interface {
 
 var _, _ limitsOf = pdb.Limits{}, Limits{}
 
-// Cases that karpenter decides wrongly by the written status, and the adapter as the API server does. The first pod of three
-// is asked about.
+// Cases that karpenter decides wrongly by the written status, and the adapter as the API server does. The first pod
+// of three is asked about.
 func TestCanEvictPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod               func(*corev1.Pod)
@@ -39,10 +39,12 @@ func TestCanEvictPods(t *testing.T) {
 		"ready, none may go":                    {allowed: 0, healthy: 2, observed: 1},
 		"crash-looping, enough others are well": {pod: unready, allowed: 0, healthy: 2, observed: 1, apiServer: true},
 		"crash-looping, too few are well":       {pod: unready, allowed: 0, healthy: 1, observed: 1},
-		"crash-looping, AlwaysAllow":            {pod: unready, policy: policyv1.AlwaysAllow, healthy: 1, observed: 1, theirs: true, apiServer: true},
-		"unreachable node, AlwaysAllow":         {pod: unknown, policy: policyv1.AlwaysAllow, healthy: 1, observed: 1, apiServer: true},
-		"pending":                               {pod: pending, allowed: 0, healthy: 2, observed: 1, apiServer: true},
-		"a status of an older generation":       {allowed: 1, healthy: 3, observed: 0, theirs: true},
+		"crash-looping, AlwaysAllow": {pod: unready, policy: policyv1.AlwaysAllow, healthy: 1, observed: 1,
+			theirs: true, apiServer: true},
+		"unreachable node, AlwaysAllow": {pod: unknown, policy: policyv1.AlwaysAllow, healthy: 1, observed: 1,
+			apiServer: true},
+		"pending":                         {pod: pending, allowed: 0, healthy: 2, observed: 1, apiServer: true},
+		"a status of an older generation": {allowed: 1, healthy: 3, observed: 0, theirs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app, budget := purekubetest.Deployment("shop/web", 3), purekubetest.MaxUnavailable("shop/web", "1")
@@ -50,7 +52,8 @@ func TestCanEvictPods(t *testing.T) {
 				budget.Spec.UnhealthyPodEvictionPolicy = ptr.To(tc.policy)
 			}
 			budget.Generation = 1
-			budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: tc.observed, DisruptionsAllowed: tc.allowed, CurrentHealthy: tc.healthy, DesiredHealthy: 2}
+			budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: tc.observed,
+				DisruptionsAllowed: tc.allowed, CurrentHealthy: tc.healthy, DesiredHealthy: 2}
 			pod := app.Pods[0]
 			if tc.pod != nil {
 				tc.pod(pod)
@@ -79,25 +82,31 @@ func TestDoNotDisrupt(t *testing.T) {
 	app, budget := purekubetest.Deployment("shop/web", 1), purekubetest.MaxUnavailable("shop/web", "0")
 	app.Pods[0].Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
 	x := disruption.NewIndex(purekubetest.NewCluster(t, app.Objects(budget)...).Disruption(), disruption.Options{})
-	if _, ours := (Limits{x}).CanEvictPods(app.Pods, clock.RealClock{}, silent{}); !ours || !canEvict(limits(t, []*policyv1.PodDisruptionBudget{budget}), app.Pods...) {
+	if _, ours := (Limits{x}).CanEvictPods(app.Pods, clock.RealClock{},
+		silent{}); !ours || !canEvict(limits(t, []*policyv1.PodDisruptionBudget{budget}), app.Pods...) {
 		t.Error("a budget is in the way")
 	}
 }
 
-// karpenter makes room for pods that never leave: it knows three texts of budgets that allow nothing. The adapter knows that
-// 3 of 3 pods must stay.
+// karpenter makes room for pods that never leave: it knows three texts of budgets that allow nothing. The adapter
+// knows that 3 of 3 pods must stay.
 func TestIsCurrentlyReschedulable(t *testing.T) {
+	most := func(name, n string) *policyv1.PodDisruptionBudget {
+		return purekubetest.MaxUnavailable("shop/"+name, n)
+	}
+	least := func(n string) *policyv1.PodDisruptionBudget { return purekubetest.MinAvailable("shop/web", n) }
+	type budgets = []*policyv1.PodDisruptionBudget
 	for name, tc := range map[string]struct {
-		budgets      []*policyv1.PodDisruptionBudget
+		budgets      budgets
 		pod          func(*corev1.Pod)
 		theirs, ours bool
 	}{
-		"maxUnavailable 1":                         {[]*policyv1.PodDisruptionBudget{purekubetest.MaxUnavailable("shop/web", "1")}, nil, true, true},
-		"maxUnavailable 0":                         {[]*policyv1.PodDisruptionBudget{purekubetest.MaxUnavailable("shop/web", "0")}, nil, false, false},
-		"minAvailable 3 of 3":                      {[]*policyv1.PodDisruptionBudget{purekubetest.MinAvailable("shop/web", "3")}, nil, true, false},
-		"minAvailable 90%, rounded up":             {[]*policyv1.PodDisruptionBudget{purekubetest.MinAvailable("shop/web", "90%")}, nil, true, false},
-		"minAvailable 3 of 3, but it does not run": {[]*policyv1.PodDisruptionBudget{purekubetest.MinAvailable("shop/web", "3")}, pending, true, true},
-		"two budgets":                              {[]*policyv1.PodDisruptionBudget{purekubetest.MaxUnavailable("shop/web", "1"), purekubetest.MaxUnavailable("shop/more", "1")}, nil, false, false},
+		"maxUnavailable 1":                      {budgets{most("web", "1")}, nil, true, true},
+		"maxUnavailable 0":                      {budgets{most("web", "0")}, nil, false, false},
+		"minAvailable 3 of 3":                   {budgets{least("3")}, nil, true, false},
+		"minAvailable 90%, rounded up":          {budgets{least("90%")}, nil, true, false},
+		"minAvailable 3 of 3, of a pending pod": {budgets{least("3")}, pending, true, true},
+		"two budgets":                           {budgets{most("web", "1"), most("more", "1")}, nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := purekubetest.Deployment("shop/web", 3)
@@ -110,7 +119,8 @@ func TestIsCurrentlyReschedulable(t *testing.T) {
 				tc.pod(app.Pods[0])
 			}
 			x := disruption.NewIndex(purekubetest.NewCluster(t, app.Objects(objects...)...).Disruption(), disruption.Options{})
-			if theirs := limits(t, tc.budgets).IsCurrentlyReschedulable(app.Pods[0], clock.RealClock{}, silent{}); theirs != tc.theirs {
+			if theirs := limits(t, tc.budgets).IsCurrentlyReschedulable(app.Pods[0], clock.RealClock{},
+				silent{}); theirs != tc.theirs {
 				t.Errorf("karpenter says %t now: mend docs/migrating.md", theirs)
 			}
 			if ours := (Limits{x}).IsCurrentlyReschedulable(app.Pods[0], clock.RealClock{}, silent{}); ours != tc.ours {

@@ -24,17 +24,22 @@ import (
 func large(budgets int) disruption.Snapshot {
 	s := disruption.Snapshot{Now: verdicts.Now}
 	for i := range budgets {
-		meta := metav1.ObjectMeta{Namespace: fmt.Sprint("ns-", i/100), Name: fmt.Sprint("app-", i), UID: types.UID(fmt.Sprint("uid-", i)), Generation: 1}
+		meta := metav1.ObjectMeta{Namespace: fmt.Sprint("ns-", i/100), Name: fmt.Sprint("app-", i),
+			UID: types.UID(fmt.Sprint("uid-", i)), Generation: 1}
 		labels := map[string]string{"app": meta.Name}
-		s.ReplicaSets = append(s.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](30)}})
+		s.ReplicaSets = append(s.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta,
+			Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](30)}})
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: meta}
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 		b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(3))
-		b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 3, CurrentHealthy: 30, DesiredHealthy: 27, ExpectedPods: 30}
+		b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 3, CurrentHealthy: 30,
+			DesiredHealthy: 27, ExpectedPods: 30}
 		s.Budgets = append(s.Budgets, b)
 		for n := range 30 {
-			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: fmt.Sprint(meta.Name, "-", n), Labels: labels,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true)}}}}
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: fmt.Sprint(meta.Name, "-", n),
+				Labels: labels,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: meta.Name,
+					UID: meta.UID, Controller: ptr.To(true)}}}}
 			p.Spec.NodeName = fmt.Sprint("node-", (i+n*37)%budgets)
 			p.Status.Phase = corev1.PodRunning
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -72,8 +77,9 @@ func BenchmarkPods(b *testing.B) {
 	}
 }
 
-// BenchmarkNodes asks karpenter about the pods of a node together, each alone; the tracker and drain.Pods whether all of
-// them may go, from the written status; and drain.Node to drain the node. They take turns. A ratio is to drain.Pods.
+// BenchmarkNodes asks karpenter about the pods of a node together, each alone; the tracker and drain.Pods whether all
+// of them may go, from the written status; and drain.Node to drain the node. They take turns. A ratio is to
+// drain.Pods.
 func BenchmarkNodes(b *testing.B) {
 	for _, budgets := range []int{50, 500, 5000} {
 		b.Run(fmt.Sprintf("budgets=%d,pods=%d", budgets, 30*budgets), func(b *testing.B) {

@@ -54,7 +54,8 @@ func TestVerdicts(t *testing.T) {
 			if len(d.Skipped) > 0 {
 				continue // mirror pods, likewise
 			}
-			nodes.Add("all pods of a node at once", d.Outcome == drain.Now, canEvict(l, on...), verdicts.AllAtOnce(t, on, c.Budgets))
+			nodes.Add("all pods of a node at once", d.Outcome == drain.Now, canEvict(l, on...),
+				verdicts.AllAtOnce(t, on, c.Budgets))
 			n := outcomes[string(d.Outcome)]
 			if n == nil {
 				n = &[2]int{}
@@ -80,12 +81,15 @@ func TestVerdicts(t *testing.T) {
 // nothing about the others. karpenter decides nothing.
 func TestOneBrokenBudget(t *testing.T) {
 	broken := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "broken"}}
-	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}
+	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app",
+		Operator: "Like"}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "p"}}
-	if _, err := pdb.NewLimits(context.Background(), lister{budgets: []*policyv1.PodDisruptionBudget{broken}}); err == nil {
+	if _, err := pdb.NewLimits(context.Background(),
+		lister{budgets: []*policyv1.PodDisruptionBudget{broken}}); err == nil {
 		t.Error("karpenter takes a broken selector now: mend README.md")
 	}
-	x := disruption.NewIndex(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{broken}, Pods: []*corev1.Pod{pod}}, disruption.Options{})
+	x := disruption.NewIndex(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{broken},
+		Pods: []*corev1.Pod{pod}}, disruption.Options{})
 	e, err := x.CheckEviction(verdicts.KeyOf(pod), disruption.AsWritten)
 	if err != nil || !e.Verdict.Allowed() {
 		t.Errorf("%v, %v: the broken budget is of another namespace", e.Verdict, err)

@@ -10,19 +10,21 @@ import (
 	"github.com/purekube/purekube/disruption/drain"
 )
 
+type budgets = []*policyv1.PodDisruptionBudget
+
 // FilterPodsWithPDBViolation has the signature of koordinator's copies, in its plugins elasticquota and reservation.
-func FilterPodsWithPDBViolation(victims []fwk.PodInfo, pdbs []*policyv1.PodDisruptionBudget) (violating, allowed []fwk.PodInfo) {
+func FilterPodsWithPDBViolation(victims []fwk.PodInfo, pdbs budgets) (violating, allowed []fwk.PodInfo) {
 	return sorted(victims, fwk.PodInfo.GetPod, pdbs)
 }
 
 // VictimTasks is what volcano's plugin pdb returns: the tasks whose pods violate no budget.
-func VictimTasks(tasks []*TaskInfo, pdbs []*policyv1.PodDisruptionBudget) []*TaskInfo {
+func VictimTasks(tasks []*TaskInfo, pdbs budgets) []*TaskInfo {
 	_, allowed := sorted(tasks, func(t *TaskInfo) *corev1.Pod { return t.Pod }, pdbs)
 	return allowed
 }
 
 // sorted sorts victims of any type, and keeps their order.
-func sorted[T any](victims []T, pod func(T) *corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) (violating, allowed []T) {
+func sorted[T any](victims []T, pod func(T) *corev1.Pod, pdbs budgets) (violating, allowed []T) {
 	s := disruption.Snapshot{Budgets: pdbs}
 	var names []types.NamespacedName
 	of := map[types.NamespacedName]T{}

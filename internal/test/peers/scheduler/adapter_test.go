@@ -21,8 +21,8 @@ import (
 //go:linkname kubeScheduler k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption.filterPodsWithPDBViolation
 func kubeScheduler(pods []fwk.PodInfo, budgets []*policyv1.PodDisruptionBudget) (violating, nonViolating []fwk.PodInfo)
 
-// volcano is what its plugin pdb does beyond that function (pkg/scheduler/plugins/pdb/pdb.go, commit ed72c7c): a pod without
-// labels is not sorted at all, so it is never a victim.
+// volcano is what its plugin pdb does beyond that function (pkg/scheduler/plugins/pdb/pdb.go, commit ed72c7c): a pod
+// without labels is not sorted at all, so it is never a victim.
 func volcano(t *testing.T, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) []*corev1.Pod {
 	t.Helper()
 	labelled := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return len(p.Labels) == 0 })
@@ -50,7 +50,8 @@ func podsOf(infos []fwk.PodInfo) (pods []*corev1.Pod) {
 }
 
 // filter asks the adapter for koordinator.
-func filter(t *testing.T, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (violating, allowed []*corev1.Pod) {
+func filter(t *testing.T, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (violating,
+	allowed []*corev1.Pod) {
 	t.Helper()
 	no, yes := FilterPodsWithPDBViolation(infos(t, pods), budgets)
 	return podsOf(no), podsOf(yes)
@@ -68,12 +69,13 @@ func tasks(pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (allowed
 	return allowed
 }
 
-// Where a budget has an empty selector, kube-scheduler and its copies take it for one that selects nothing. The API server
-// refuses to evict each of its pods.
+// Where a budget has an empty selector, kube-scheduler and its copies take it for one that selects nothing. The API
+// server refuses to evict each of its pods.
 func TestEmptySelector(t *testing.T) {
 	app, budget := purekubetest.Deployment("shop/web", 2), purekubetest.MaxUnavailable("shop/all", "0")
 	budget.Spec.Selector = &metav1.LabelSelector{}
-	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, CurrentHealthy: 2, DesiredHealthy: 2}
+	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, CurrentHealthy: 2,
+		DesiredHealthy: 2}
 	budgets := []*policyv1.PodDisruptionBudget{budget}
 	bare := purekubetest.Pod("shop/bare")
 	bare.Labels = nil

@@ -1,5 +1,5 @@
-// Package verdicts asks projects and purekube the same questions about random clusters, and counts who answers as the API
-// server's eviction handler does.
+// Package verdicts asks projects and purekube the same questions about random clusters, and counts who answers as the
+// API server's eviction handler does.
 package verdicts
 
 import (
@@ -17,6 +17,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/eviction"
@@ -48,12 +49,20 @@ func Sample(tb testing.TB, i uint64) samplecluster.Cluster {
 	for _, o := range outcomes {
 		for _, a := range o.Result.Actions {
 			if update, ok := a.(disruption.UpdateStatus); ok {
-				at := slices.IndexFunc(c.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return KeyOf(c) == KeyOf(update.Budget) })
-				c.Budgets[at] = update.Budget
+				replace(c.Budgets, update.Budget)
 			}
 		}
 	}
 	return c
+}
+
+// replace puts the budget into the place of the budget with its name.
+func replace(budgets []*policyv1.PodDisruptionBudget, by *policyv1.PodDisruptionBudget) {
+	for i, b := range budgets {
+		if KeyOf(b) == KeyOf(by) {
+			budgets[i] = by
+		}
+	}
 }
 
 // KeyOf is the name of an object.
@@ -71,8 +80,8 @@ func Allowed(tb testing.TB, pod *corev1.Pod, budgets []*policyv1.PodDisruptionBu
 	return a.Code == 201
 }
 
-// AllAtOnce evicts the pods one after the other, each against the budgets as the handler left them, and reports whether all
-// of them go.
+// AllAtOnce evicts the pods one after the other, each against the budgets as the handler left them, and reports
+// whether all of them go.
 func AllAtOnce(tb testing.TB, pods []*corev1.Pod, budgets []*policyv1.PodDisruptionBudget) bool {
 	tb.Helper()
 	budgets = slices.Clone(budgets)
@@ -85,7 +94,7 @@ func AllAtOnce(tb testing.TB, pods []*corev1.Pod, budgets []*policyv1.PodDisrupt
 			return false
 		}
 		if a.Update != nil {
-			budgets[slices.IndexFunc(budgets, func(b *policyv1.PodDisruptionBudget) bool { return KeyOf(b) == KeyOf(a.Update) })] = a.Update
+			replace(budgets, a.Update)
 		}
 	}
 	return true
@@ -110,7 +119,7 @@ func KindOf(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 		return "one pod: the budget's status is of an older generation"
 	case ready:
 		return "one pod: ready"
-	case covering[0].Spec.UnhealthyPodEvictionPolicy != nil && *covering[0].Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow:
+	case ptr.Deref(covering[0].Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow:
 		return "one pod: not ready, AlwaysAllow"
 	}
 	return "one pod: not ready, IfHealthyBudget"
@@ -119,8 +128,8 @@ func KindOf(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 // Rows count the answers to each kind of question.
 type Rows map[string]*row
 
-// row counts the questions that were answered alike, and questions that only one of the two answered as the eviction handler
-// does.
+// row counts the questions that were answered alike, and questions that only one of the two answered as the eviction
+// handler does.
 type row struct{ asked, same, ours, theirs int }
 
 // Add counts a question.
@@ -141,12 +150,13 @@ func (all Rows) Add(kind string, ours, theirs, handler bool) {
 	}
 }
 
-// Table is a Markdown table with a line for each kind of question, about pods first. It fails the test if the project is
-// right anywhere and purekube is not.
+// Table is a Markdown table with a line for each kind of question, about pods first. It fails the test if the project
+// is right anywhere and purekube is not.
 func Table(tb testing.TB, project string, pods, nodes Rows) string {
 	tb.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "| question | asked | same answer | only purekube is right | only %s is right |\n|---|---:|---:|---:|---:|\n", project)
+	fmt.Fprintf(&b, "| question | asked | same answer | only purekube is right | only %s is right |\n", project)
+	b.WriteString("|---|---:|---:|---:|---:|\n")
 	for _, m := range []Rows{pods, nodes} {
 		for _, kind := range slices.Sorted(maps.Keys(m)) {
 			r := m[kind]
@@ -177,7 +187,8 @@ func Check(tb testing.TB, place, table string, update bool) {
 	case !update:
 		tb.Errorf("README.md is out of date (go test . -update):\n%s", table)
 	default:
-		if err := os.WriteFile(path, slices.Concat(before, []byte(begin), []byte(table), []byte(end), after), 0o600); err != nil {
+		if err := os.WriteFile(path, slices.Concat(before, []byte(begin), []byte(table), []byte(end), after),
+			0o600); err != nil {
 			tb.Fatal(err)
 		}
 	}
