@@ -145,6 +145,22 @@ func TestBlockers(t *testing.T) {
 				"  with minAvailable 0, 1 of 1 drain in 1 rounds"},
 		},
 		{
+			name: "labelled by hand", reason: "a replica more has the labels of the template, and does not count", s: func() disruption.Snapshot {
+				s := threeNodes(minAvailable("3"))
+				s.ReplicaSets[0].Spec.Template.Labels = map[string]string{"app": "of the template"}
+				return s
+			}(),
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "a lookup behind the budget", reason: "with another number, the drain needs the replicas: it is not known whether the budget is in the way then",
+			s: disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
+				Pods: []*corev1.Pod{pod("web-0", by("apps/v1", "ReplicaSet", "rs"), on("n0")), pod("web-1", by("apps/v1", "ReplicaSet", "rs"), on("n0"))}},
+			want: []string{"budget shop/web (minAvailable 2) is short of 1 healthy pod: stops n0, alone n0\n" +
+				"  with minAvailable 0, 1 of 1 drain in 1 rounds"},
+		},
+		{
 			name: "a number that no workload has", reason: "hundreds of replicas are no advice", s: threeNodes(minAvailable("500")),
 			want: []string{"budget shop/web (minAvailable 500) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
 				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},

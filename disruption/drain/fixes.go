@@ -143,7 +143,8 @@ func (f *fixer) freedBy(fix Fix, nodes []string, drains []Drain) Fix {
 			fix.Frees = append(fix.Frees, d.Node)
 			fix.Rounds = max(fix.Rounds, len(d.Rounds))
 		}
-		if _, stopped := causesOf(d)[f.c]; !stopped && d.Outcome != NoOutcome {
+		// While lookups are open, the cause may still be there.
+		if _, stopped := causesOf(d)[f.c]; !stopped && d.Outcome != NoOutcome && d.Outcome != Unknown {
 			fix.Clears = append(fix.Clears, d.Node)
 		}
 	}
@@ -360,8 +361,10 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 		return nil
 	}
 	placement := newPlacement(f.o.inventory, nil)
+	labels := stateOf(f.x, *ownerOf(pod), nil).labels(pod)
 	for i := range more {
 		another := returned(pod, stamp(f.x.Now()))
+		another.Labels = labels
 		another.Name, another.UID = fmt.Sprintf("%s-another-%d", pod.Name, i), types.UID(fmt.Sprintf("%s/another-%d", pod.UID, i))
 		if object.Kind == statefulSetKind {
 			another.Name = fmt.Sprintf("%s-%d", object.Name, replicas-more+i)
