@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -125,4 +126,117 @@ func TestMoreReplicasAreHealthy(t *testing.T) {
 	blockers := Blockers(x, drains, Options{})
 	require.Equal(t, nn("web-0"), blockers[0].Pods[0])
 	require.Contains(t, said(blockers[0]), "with 5 replicas of ReplicaSet/shop/rs, 3 of 3 drain in 1 rounds")
+}
+
+// Each flag lets the pods go that it is for.
+func TestFlagsAreFixes(t *testing.T) {
+	local := pod("local", on("n1"), labelled(nil), by("apps/v1", "ReplicaSet", "rs"), func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	})
+	s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{
+		pod("agent", on("n0"), labelled(nil), by("apps/v1", "DaemonSet", "agent")), local, pod("bare", on("n2"), labelled(nil)),
+	}}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, []string{"n0", "n1", "n2"}, Options{})
+	require.NoError(t, err)
+	frees := map[string][]string{}
+	for _, b := range Blockers(x, drains, Options{}) {
+		require.Len(t, b.Fixes, 1)
+		frees[b.Fixes[0].Value] = b.Fixes[0].Frees
+	}
+	require.Equal(t, map[string][]string{
+		"--ignore-daemonsets": {"n0"}, "--delete-emptydir-data": {"n1"}, "--force": {"n2"},
+	}, frees)
+}
+
+// Another node has the labels, the taints and the resources of the drained one, and is ready and schedulable.
+func TestAnotherNodeIsLikeTheDrainedOne(t *testing.T) {
+	inZone := func(n *corev1.Node) { n.Labels = map[string]string{"zone": "a"} }
+	team := tainted("team", corev1.TaintEffectNoSchedule)
+	asks := func(p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{"zone": "a"}
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
+	}
+	plain := func(p *corev1.Pod) {}
+	for _, tc := range []struct {
+		name, reason string
+		pod          func(*corev1.Pod)
+		edit         []func(*corev1.Node)
+		frees        []string
+	}{
+		{"labels and taints", "the pod selects the one and tolerates the other", asks, []func(*corev1.Node){inZone, team}, []string{"n0"}},
+		{"taints of nodes that are not well", "they go with what causes them", asks, []func(*corev1.Node){
+			inZone, cordoned, tainted(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+			tainted(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), tainted(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)}, []string{"n0"}},
+		{"a taint that the pod does not tolerate", "it ran there before the taint", plain, []func(*corev1.Node){team}, nil},
+		{"too small", "the pod is larger than the node", plain, []func(*corev1.Node){allocatable("pods", "10", "cpu", "500m")}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(1)))}, Pods: []*corev1.Pod{
+				pod("web-0", by("apps/v1", "ReplicaSet", "rs"), on("n0"), wants("cpu", "1"), tc.pod)}}
+			x := disruption.NewIndex(s, disruption.Options{})
+			o := Options{Nodes: []*corev1.Node{node("n0", tc.edit...), node("n0-another", cordoned)}}
+			drains, err := Each(x, []string{"n0"}, o)
+			require.NoError(t, err)
+			blockers := Blockers(x, drains, o)
+			require.Len(t, blockers, 1)
+			if tc.frees == nil {
+				require.Empty(t, blockers[0].Fixes, tc.reason)
+				return
+			}
+			require.Equal(t, FixAnotherNode, blockers[0].Fixes[0].Kind)
+			require.Equal(t, tc.frees, blockers[0].Fixes[0].Frees, tc.reason)
+		})
+	}
+}
+
+// Nodes that only stop each other drain one after the other, and the rest gets other fixes. What was drained before counts: n0 and
+// n1 have one place on n3 between them.
+func TestOneAtATimeAndTheRest(t *testing.T) {
+	web := by("apps/v1", "ReplicaSet", "rs")
+	selects := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "a"} }
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))}, Pods: []*corev1.Pod{
+		pod("web-0", web, on("n0"), wants("cpu", "1")), pod("web-1", web, on("n1"), wants("cpu", "1")), pod("web-2", web, on("n2"), selects)}}
+	x := disruption.NewIndex(s, disruption.Options{})
+	one := allocatable("pods", "10", "cpu", "1")
+	o := Options{Nodes: []*corev1.Node{
+		node("n0", one, cordoned), node("n1", one, cordoned), node("n2", func(n *corev1.Node) { n.Labels = map[string]string{"zone": "a"} }, allocatable("pods", "1")), node("n3", one),
+	}}
+	drains, _, err := Nodes(x, []string{"n0", "n1", "n2"}, o)
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, o)
+	require.Len(t, blockers, 1)
+	require.Equal(t, []string{"n1", "n2"}, blockers[0].Nodes)
+	require.Equal(t, []Fix{
+		{Kind: FixOneAtATime, Played: 1, Frees: []string{"n1"}, Clears: []string{"n1"}, Rounds: 1},
+		{Kind: FixAnotherNode, Played: 1, Frees: []string{"n2"}, Clears: []string{"n2"}, Rounds: 1},
+	}, blockers[0].Fixes)
+
+	// Both stop at the same time where the node is full, and then only one of them drains after the other.
+	o.Nodes[3] = node("n3", allocatable("pods", "10", "cpu", "500m"))
+	s.Pods = s.Pods[:2]
+	x = disruption.NewIndex(s, disruption.Options{})
+	drains, _, err = Nodes(x, []string{"n0", "n1"}, o)
+	require.NoError(t, err)
+	require.Equal(t, FixAnotherNode, Blockers(x, drains, o)[0].Fixes[0].Kind, "neither drains alone")
+}
+
+// A fix is played for the first hundred nodes.
+func TestFixesOfManyNodes(t *testing.T) {
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(101)))},
+		Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("0"))}}
+	var nodes []string
+	for i := range 101 {
+		nodes = append(nodes, fmt.Sprintf("n%03d", i))
+		s.Pods = append(s.Pods, pod(fmt.Sprint("web-", i), by("apps/v1", "ReplicaSet", "rs"), on(nodes[i])))
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, nodes, Options{})
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, Options{})
+	require.Len(t, blockers[0].Nodes, 101)
+	require.Equal(t, 100, blockers[0].Fixes[0].Played)
+	require.Equal(t, nodes[:100], blockers[0].Fixes[0].Frees)
+	require.Equal(t, "with 4 more pods healthy (shop/a, shop/b, shop/c, 1 more)", Fix{Kind: FixHealthyPods, Pods: namesOf("a", "b", "c", "d")}.String())
+	require.Equal(t, "with 3 more pods healthy (shop/a, shop/b, shop/c)", Fix{Kind: FixHealthyPods, Pods: namesOf("a", "b", "c")}.String())
 }
