@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -239,4 +240,44 @@ func TestFixesOfManyNodes(t *testing.T) {
 	require.Equal(t, nodes[:100], blockers[0].Fixes[0].Frees)
 	require.Equal(t, "with 4 more pods healthy (shop/a, shop/b, shop/c, 1 more)", Fix{Kind: FixHealthyPods, Pods: namesOf("a", "b", "c", "d")}.String())
 	require.Equal(t, "with 3 more pods healthy (shop/a, shop/b, shop/c)", Fix{Kind: FixHealthyPods, Pods: namesOf("a", "b", "c")}.String())
+}
+
+// One after the other means on what the drains before left: of two nodes that would take the last place, one drains.
+func TestInTurnTakesRoom(t *testing.T) {
+	web := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))}}
+	one := allocatable("pods", "10", "cpu", "1")
+	o := Options{Nodes: []*corev1.Node{node("spare", one)}}
+	for i := range 3 {
+		name := fmt.Sprint("n", i)
+		s.Pods = append(s.Pods, pod(fmt.Sprint("web-", i), web, on(name), wants("cpu", "1")))
+		o.Nodes = append(o.Nodes, node(name, one, cordoned))
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, _, err := Nodes(x, []string{"n0", "n1", "n2"}, o)
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, o)
+	require.Len(t, blockers, 1)
+	require.Equal(t, []Fix{
+		{Kind: FixOneAtATime, Played: 2, Frees: []string{"n1"}, Clears: []string{"n1"}, Rounds: 1},
+		{Kind: FixAnotherNode, Played: 1, Frees: []string{"n2"}, Clears: []string{"n2"}, Rounds: 1},
+	}, blockers[0].Fixes)
+}
+
+// Pods that go anyway are not the ones to mend, and pods are named in order, whatever node they are on.
+func TestBrokenPodsThatGo(t *testing.T) {
+	web := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(4)))},
+		Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))}, Pods: []*corev1.Pod{
+			pod("d", web, on("n0")), pod("c", web, on("n1")), pod("broken", web, on("n2"), unready),
+			pod("going", web, on("n2"), unready, deletedBy(-time.Minute)), pod("ended", web, on("n2"), phase(corev1.PodFailed), unready),
+		}}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, []string{"n0", "n1"}, Options{Stuck: -1})
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, Options{Stuck: -1})
+	require.Len(t, blockers, 1)
+	require.Equal(t, namesOf("c", "d"), blockers[0].Pods)
+	mend := slices.IndexFunc(blockers[0].Fixes, func(fix Fix) bool { return fix.Kind == FixHealthyPods })
+	require.Equal(t, namesOf("broken"), blockers[0].Fixes[mend].Pods)
 }
