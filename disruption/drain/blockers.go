@@ -60,13 +60,13 @@ type Blocker struct {
 // on x with the same options.
 //
 // Each [Fix] was played: for the first 100 nodes that the cause stops, the drain of each node alone on a branch of x with the
-// change. A change that takes the cause away from no node is left out. With AsWritten there are no fixes, since nothing is
-// computed again.
+// change. A change that takes the cause away from no node is left out. Only the first 100 causes have fixes. With AsWritten
+// there are none, since nothing is computed again.
 //
 // The answer is only as good as the drains: a cause can hide another one, as a missing flag hides the budgets. Drains that
 // were not started or that need lookups may have further causes.
 //
-// It costs the pods of the budgets that are in the way, and for each fix of each cause the drains that are played: a fleet of
+// It costs the pods of the budgets that are in the way, and for each fix the drains that are played: a fleet of
 // 300 nodes, of which 15 budgets stop 45, takes 4 ms (BenchmarkBlockers, 2026-11-27, 2 vCPU).
 func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	if optionsErr(x, o) != nil {
@@ -77,26 +77,27 @@ func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	byNode := func(a, b Drain) int { return cmp.Compare(a.Node, b.Node) }
 	for _, d := range slices.SortedStableFunc(slices.Values(drains), byNode) {
 		causes := causesOf(d)
-		for c, pods := range causes {
+		for c, of := range causes {
 			b := found[c]
 			if b == nil {
-				b = &Blocker{Cause: c.cause, Object: c.object}
+				b = &Blocker{Cause: c.cause, Object: c.object, Message: of.message}
+				if c.cause == CauseLookup {
+					b.Needs = []purekube.Need{c.need}
+				}
 				found[c] = b
 			}
 			b.Nodes = append(b.Nodes, d.Node)
 			if len(causes) == 1 {
 				b.Alone = append(b.Alone, d.Node)
 			}
-			b.Pods = append(b.Pods, pods...)
-			b.note(d, c)
+			b.Pods = append(b.Pods, of.pods...)
+			b.Shortfall = max(b.Shortfall, of.shortfall)
 		}
 	}
 	for c, b := range found {
 		b.Nodes, b.Alone, b.Pods = sortedOnce(b.Nodes), sortedOnce(b.Alone), sortNames(b.Pods)
-		b.explain(x, c)
-		if o.Budgets == Recomputed {
-			f := fixer{x: x, o: o, c: c, blocker: b}
-			b.Fixes = f.fixes()
+		if c.cause == CauseBudget {
+			b.explain(x)
 		}
 	}
 	causes := slices.SortedFunc(maps.Keys(found), func(a, b cause) int {
@@ -106,50 +107,80 @@ func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	})
 	blockers := make([]Blocker, len(causes))
 	for i, c := range causes {
+		if b := found[c]; i < fixedAtMost && o.Budgets == Recomputed {
+			f := fixer{x: x, o: o, c: c, blocker: b}
+			b.Fixes = f.fixes()
+		}
 		blockers[i] = *found[c]
 	}
 	return blockers
 }
 
-// cause is what makes one blocker of the obstacles of many drains. other tells causes of the same kind apart that are about
-// no object, or about several.
+// cause is what makes one blocker of the obstacles of many drains. flag and budgets tell causes apart that are about no
+// object, or about several, and need is the lookup.
 type cause struct {
-	cause  Cause
-	object purekube.Key
-	other  string
+	cause   Cause
+	object  purekube.Key
+	flag    Code
+	budgets string
+	need    purekube.Need
 }
 
 func compareCauses(a, b cause) int {
-	return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.object.String(), b.object.String()), cmp.Compare(a.other, b.other))
+	return cmp.Or(
+		cmp.Compare(a.cause, b.cause), cmp.Compare(a.object.String(), b.object.String()), cmp.Compare(a.flag, b.flag),
+		cmp.Compare(a.budgets, b.budgets), compareNeeds(a.need, b.need),
+	)
 }
 
-// causesOf returns what is in the way of the drain, with the pods that stay for it.
-func causesOf(d Drain) map[cause][]types.NamespacedName {
-	causes := map[cause][]types.NamespacedName{}
+// obstacle is what a cause does to one drain: the pods that stay for it, how many healthy pods the budget lacks, and what is
+// wrong, in words.
+type obstacle struct {
+	pods      []types.NamespacedName
+	shortfall int32
+	message   string
+}
+
+// causesOf returns what is in the way of the drain.
+func causesOf(d Drain) map[cause]*obstacle {
+	causes := map[cause]*obstacle{}
+	add := func(c cause, message string, pods ...types.NamespacedName) *obstacle {
+		if causes[c] == nil {
+			causes[c] = &obstacle{message: message}
+		}
+		causes[c].pods = append(causes[c].pods, pods...)
+		return causes[c]
+	}
 	for _, r := range d.Refused {
-		c := cause{cause: CausePod, object: disruption.PodKey(r.Pod.Namespace, r.Pod.Name)}
 		switch {
 		case r.Code == ReasonNodeNotReady:
-			c = cause{cause: CauseNode, object: purekube.Key{Kind: "Node", Name: d.Node}}
+			c := cause{cause: CauseNode, object: purekube.Key{Kind: "Node", Name: d.Node}}
+			add(c, "node "+d.Node+" is not ready: its pods do not end", r.Pod)
 		case flagOf(r.Code) != "":
-			c = cause{cause: CauseFlag, other: string(r.Code)}
+			add(cause{cause: CauseFlag, flag: r.Code}, r.Message, r.Pod)
 		case len(r.Eviction.Blocking) == 1:
 			b := r.Eviction.Blocking[0]
-			c = cause{cause: CauseBudget, object: disruption.BudgetKey(b.Namespace, b.Name)}
+			of := add(cause{cause: CauseBudget, object: disruption.BudgetKey(b.Namespace, b.Name)}, r.Eviction.Reason, r.Pod)
+			of.shortfall = max(of.shortfall, r.Eviction.Shortfall)
 		case len(r.Eviction.Blocking) > 1:
-			c = cause{cause: CauseSeveralBudgets, other: list(r.Eviction.Blocking, len(r.Eviction.Blocking))}
+			all := r.Eviction.Blocking
+			add(cause{cause: CauseSeveralBudgets, budgets: list(all, len(all))}, "pods are selected by several budgets: "+list(all, budgetsNamed), r.Pod)
+		default:
+			add(cause{cause: CausePod, object: disruption.PodKey(r.Pod.Namespace, r.Pod.Name)}, "pod "+r.Pod.String()+": "+r.Message, r.Pod)
 		}
-		causes[c] = append(causes[c], r.Pod)
 	}
 	for _, p := range d.Pending {
-		c := cause{cause: CauseNoRoom}
-		causes[c] = append(causes[c], p.Pod)
+		add(cause{cause: CauseNoRoom}, fmt.Sprintf("evicted pods find no node, such as %s: %s", p.Pod, strings.TrimSuffix(p.Message, ".")), p.Pod)
 	}
 	for _, n := range d.Needs {
-		causes[cause{cause: CauseLookup, object: purekube.Key{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, other: n.Subresource}] = nil
+		object := purekube.Key{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
+		add(cause{cause: CauseLookup, object: object, need: n}, "needs "+cmp.Or(n.Subresource, "object")+" of "+object.String())
 	}
 	return causes
 }
+
+// budgetsNamed is how many budgets a message names: a user may write thousands over one pod.
+const budgetsNamed = 5
 
 // drains reports whether all pods go, and find a node.
 func (d Drain) drains() bool { return d.Outcome == Now || d.Outcome == InRounds }
@@ -167,68 +198,25 @@ func flagOf(code Code) string {
 	return ""
 }
 
-// note takes down what the drain says of the cause.
-func (b *Blocker) note(d Drain, c cause) {
-	for _, r := range d.Refused {
-		switch c.cause {
-		case CauseBudget:
-			if slices.Contains(r.Eviction.Blocking, types.NamespacedName{Namespace: c.object.Namespace, Name: c.object.Name}) {
-				b.Shortfall = max(b.Shortfall, r.Eviction.Shortfall)
-				b.Message = r.Eviction.Reason
-			}
-		case CauseFlag:
-			if string(r.Code) == c.other {
-				b.Message = r.Message
-			}
-		case CausePod:
-			if r.Pod.Namespace == c.object.Namespace && r.Pod.Name == c.object.Name {
-				b.Message = r.Message
-			}
-		case CauseSeveralBudgets, CauseNode, CauseNoRoom, CauseLookup:
-		}
+// explain says what is wrong with the budget. Message is the reason of the eviction.
+func (b *Blocker) explain(x *disruption.Index) {
+	// The error is about the objects of the budget, which the reason of the eviction says as well.
+	e, _ := x.Explain(b.Object)
+	name := "budget " + b.Object.Namespace + "/" + b.Object.Name
+	if e.Budget == nil { // several budgets have this name
+		b.Message = name + ": " + b.Message
+		return
 	}
-	if c.cause == CauseNoRoom && b.Message == "" {
-		first := d.Pending[0]
-		b.Message = fmt.Sprintf("evicted pods find no node, such as %s: %s", first.Pod, strings.TrimSuffix(first.Message, "."))
-	}
-	if c.cause == CauseLookup {
-		b.Needs = []purekube.Need{}
-		for _, n := range d.Needs {
-			if n.Kind == c.object.Kind && n.Namespace == c.object.Namespace && n.Name == c.object.Name && n.Subresource == c.other {
-				b.Needs = append(b.Needs, n)
-			}
-		}
-	}
-}
-
-// explain completes the message.
-func (b *Blocker) explain(x *disruption.Index, c cause) {
-	switch c.cause {
-	case CauseBudget:
-		name := c.object.Namespace + "/" + c.object.Name
-		// The error is about the objects of the budget, which the reason of the eviction says as well.
-		e, _ := x.Explain(c.object)
-		switch {
-		case e.Budget == nil: // several budgets have this name
-			b.Message = "budget " + name + ": " + b.Message
-		case e.Budget.Failure != "":
-			b.Message = fmt.Sprintf("budget %s (%s): %s", name, e.Budget.Rule, e.Budget.Failure)
-		case e.Budget.Never:
-			b.Message = fmt.Sprintf("budget %s (%s) never allows a disruption", name, e.Budget.Rule)
-		case b.Shortfall > 0:
-			b.Message = fmt.Sprintf("budget %s (%s) is short of %s", name, e.Budget.Rule, message.Count(int(b.Shortfall), "healthy pod"))
-		default:
-			b.Message = fmt.Sprintf("budget %s (%s): %s", name, e.Budget.Rule, b.Message)
-		}
-	case CauseSeveralBudgets:
-		b.Message = "pods are selected by several budgets: " + c.other
-	case CauseNode:
-		b.Message = "node " + c.object.Name + " is not ready: its pods do not end"
-	case CausePod:
-		b.Message = fmt.Sprintf("pod %s/%s: %s", c.object.Namespace, c.object.Name, b.Message)
-	case CauseLookup:
-		b.Message = "needs " + cmp.Or(c.other, "object") + " of " + c.object.String()
-	case CauseFlag, CauseNoRoom: // the drain's message says it
+	name += " (" + e.Budget.Rule + ")"
+	switch {
+	case e.Budget.Failure != "":
+		b.Message = name + ": " + e.Budget.Failure
+	case e.Budget.Never:
+		b.Message = name + " never allows a disruption"
+	case b.Shortfall > 0:
+		b.Message = name + " is short of " + message.Count(int(b.Shortfall), "healthy pod")
+	default:
+		b.Message = name + ": " + b.Message
 	}
 }
 

@@ -281,3 +281,35 @@ func TestBrokenPodsThatGo(t *testing.T) {
 	mend := slices.IndexFunc(blockers[0].Fixes, func(fix Fix) bool { return fix.Kind == FixHealthyPods })
 	require.Equal(t, namesOf("broken"), blockers[0].Fixes[mend].Pods)
 }
+
+// A user who gives each pod of a node a budget of its own makes many causes. The first hundred have fixes.
+func TestManyCausesOnANode(t *testing.T) {
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(101)))}}
+	for i := range 101 {
+		own := map[string]string{"app": fmt.Sprintf("w%03d", i)}
+		s.Budgets = append(s.Budgets, budget(named(own["app"]), maxUnavailable("0"), func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = own }))
+		s.Pods = append(s.Pods, pod(own["app"], by("apps/v1", "ReplicaSet", "rs"), on("n0"), labelled(own)))
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, []string{"n0"}, Options{})
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, Options{})
+	require.Len(t, blockers, 101)
+	require.NotEmpty(t, blockers[99].Fixes)
+	require.Empty(t, blockers[100].Fixes)
+	require.Equal(t, "w100", blockers[100].Object.Name, "they are listed all the same")
+}
+
+// A message names a few of the budgets that select a pod, however many there are.
+func TestManyBudgetsOnAPod(t *testing.T) {
+	s := threeNodes()
+	for i := range 1000 {
+		s.Budgets = append(s.Budgets, budget(named(fmt.Sprintf("b%03d", i)), maxUnavailable("1")))
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, []string{"n0"}, Options{})
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, Options{})
+	require.Len(t, blockers, 1)
+	require.Equal(t, "pods are selected by several budgets: shop/b000, shop/b001, shop/b002, shop/b003, shop/b004, 996 more", blockers[0].Message)
+}

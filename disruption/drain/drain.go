@@ -293,11 +293,13 @@ func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index
 
 // sortedNeeds are the needs in order, each once.
 func sortedNeeds(needs []purekube.Need) []purekube.Need {
-	slices.SortFunc(needs, func(a, b purekube.Need) int {
-		return cmp.Or(
-			cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subresource, b.Subresource),
-		)
-	})
+	slices.SortFunc(needs, compareNeeds)
 	return slices.Compact(needs)
+}
+
+func compareNeeds(a, b purekube.Need) int {
+	return cmp.Or(
+		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subresource, b.Subresource),
+	)
 }

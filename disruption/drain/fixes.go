@@ -90,8 +90,12 @@ func (f Fix) String() string {
 	return "with " + f.Value
 }
 
-// playedAtMost is for how many nodes of a blocker a fix is played.
-const playedAtMost = 100
+// fixedAtMost is how many blockers have fixes, and playedAtMost for how many nodes of a blocker a fix is played. A play costs
+// all pods of the node, and a user may give each pod of a node a budget of its own.
+const (
+	fixedAtMost  = 100
+	playedAtMost = 100
+)
 
 // replicasAtMost is how many replicas more a fix may have.
 const replicasAtMost = 100
@@ -174,7 +178,7 @@ func (f *fixer) inTurn(alone Fix) Fix {
 // flag sets the flag of kubectl drain.
 func (f *fixer) flag(nodes []string) Fix {
 	o := f.o
-	switch Code(f.c.other) {
+	switch f.c.flag {
 	case ReasonDaemonSetPod:
 		o.IgnoreDaemonSets = true
 	case ReasonLocalStorage:
@@ -182,7 +186,7 @@ func (f *fixer) flag(nodes []string) Fix {
 	case ReasonNoController:
 		o.Force = true
 	}
-	return f.play(Fix{Kind: FixFlag, Value: flagOf(Code(f.c.other))}, nodes, f.x, o)
+	return f.play(Fix{Kind: FixFlag, Value: flagOf(f.c.flag)}, nodes, f.x, o)
 }
 
 // podEnds takes a pod away that is being deleted.

@@ -3,7 +3,6 @@ package drain
 import (
 	"cmp"
 	"errors"
-	"slices"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -96,7 +95,7 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 	}
 	var problems error
 	o.inventory, problems = newInventory(x, o.Options)
-	p := newPlanner(x, slices.Compact(slices.Sorted(slices.Values(nodes))), o)
+	p := newPlanner(x, sortedOnce(nodes), o)
 	var plan Plan
 	for more := true; more; {
 		more = false
