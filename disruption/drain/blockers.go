@@ -67,7 +67,7 @@ type Blocker struct {
 // were not started or that need lookups may have further causes.
 //
 // It costs the pods of the budgets that are in the way, and for each fix the drains that are played: a fleet of
-// 300 nodes, of which 15 budgets stop 45, takes 4 ms (BenchmarkBlockers, 2026-11-27, 2 vCPU).
+// 300 nodes, of which 15 budgets stop 45, takes 7 ms (BenchmarkBlockers, 2026-11-27, 2 vCPU).
 func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	if optionsErr(x, o) != nil {
 		return nil
