@@ -44,7 +44,9 @@ func TestCharts(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	command := filepath.Join(t.TempDir(), "purekube")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, "github.com/purekube/purekube/cmd/purekube").CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", command, ".")
+	cmd.Dir = "../../../cmd/purekube"
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return command
 }

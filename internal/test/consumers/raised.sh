@@ -4,6 +4,7 @@
 # before it. Runs their tests, and those of clientgo and controllerruntime, with the newest minor; their own go.mod has the
 # oldest. With EACH=1 the tests run with every minor but the oldest.
 set -euo pipefail
+export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")"
 repository=$(cd ../../.. && pwd)
 oldest=$(awk '!/^#/ && NF { print $1; exit }' ../../../.ci/kubernetes)

@@ -5,6 +5,7 @@
 #   ./build.sh                what is missing
 #   ./build.sh kube-apiserver etcd     only these
 set -euo pipefail
+export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")/bins"
 
 kubernetes=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)

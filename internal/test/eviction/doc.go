@@ -1,7 +1,7 @@
 // Package eviction runs the API server's own eviction handler (v1.36.3; with -tags v137 -modfile v1.37.mod, v1.37.2) beside disruption.Index.CheckEviction
 // and drain.Node. It is a module of its own since the handler brings half of an API server along.
 //
-//	cd internal/test/eviction && go test .
+//	cd internal/test/eviction && GOWORK=off go test .
 //
 // PARITY_SEED, PARITY_CASES and PARITY_CASE are as in the folder above.
 //

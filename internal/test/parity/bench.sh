@@ -2,6 +2,7 @@
 # Runs the benchmarks side by side and writes the table into README.md. Arguments go to go test,
 # for example -bench TTL; only a run of all of them writes the table.
 set -euo pipefail
+export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "$0")"
 
 results=$(mktemp)

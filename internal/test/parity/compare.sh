@@ -5,6 +5,7 @@
 # before you believe it: when and how often the garbage collector runs is not the same in two runs. With GOGC=off in the
 # environment it does not run; that needs memory for all iterations.
 set -euo pipefail
+export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "$0")/../../.."
 
 commit=$1 package=$2 regexp=${4:-.}

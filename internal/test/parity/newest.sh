@@ -3,6 +3,7 @@
 # that the module proxy has, or the one given as the first argument (v1.38.0). What follows goes
 # to go test. Nothing in the working tree changes.
 set -euo pipefail
+export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "$0")"
 
 # A proxy lists only the releases that someone has asked it for; those of k8s.io/api, which

@@ -59,5 +59,5 @@ func (r run) source(i int) *rand.Rand { return rand.New(rand.NewPCG(r.seed, uint
 
 // again says how to repeat a case.
 func (r run) again(t *testing.T, i int) string {
-	return fmt.Sprintf("again: (cd internal/test/parity && PARITY_SEED=%d PARITY_CASE=%d go test %s-run '^%s$' .)", r.seed, i, testFlags, t.Name())
+	return fmt.Sprintf("again: (cd internal/test/parity && PARITY_SEED=%d PARITY_CASE=%d GOWORK=off go test %s-run '^%s$' .)", r.seed, i, testFlags, t.Name())
 }

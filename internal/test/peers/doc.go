@@ -3,5 +3,5 @@
 // project's own code the same questions, and the API server's own eviction handler says who is right. README.md has the
 // results, and docs/migrating.md shows the adapters.
 //
-//	cd internal/test/peers && go test ./... -v
+//	cd internal/test/peers && GOWORK=off go test ./... -v
 package peers

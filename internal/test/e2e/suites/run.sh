@@ -15,6 +15,7 @@
 #   MODULE=controllerruntime ./run.sh ttlcontroller …
 #                                   integration tests with the controllers of that module; otherwise with those of clientgo
 set -euo pipefail
+export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")"
 ../build.sh etcd
 bin=$(realpath ../bin)
