@@ -129,7 +129,7 @@ func TestMatchUpstream(t *testing.T) {
 	for _, name := range filesOf(t, conformance.Files) {
 		s := read(t, name)
 		// ttl has no such option. Evictions, drains and what a controller remembers of its writes are no questions to a file.
-		if s.Package == scenario.TTL || len(s.Evict)+len(s.Drain)+len(s.Preempt) > 0 || s.HasAssumed() {
+		if s.Package == scenario.TTL || s.EvictsPods() || s.HasAssumed() {
 			continue
 		}
 		for _, release := range []purekube.Upstream{purekube.V1_36, purekube.V1_37} {

@@ -75,8 +75,7 @@ WAVE  NODES  EVICTED  ROUNDS  GROUP
     west-1, west-2
 3     1      2        1       west
     west-3
-` + strings.ReplaceAll(blockedAfterWaves, "drains now", "drains in 2 rounds") + `    budget shop/db: of 2 pods on this node, 1 can be evicted at once
-` + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
+` + blockedAfterWaves + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
 `},
 		{name: "waves of some nodes", reason: "the others are not in the plan; 0 rounds are any number",
 			args: []string{"-waves", "east-1", "east-2", "west-1", "-rounds", "0"}, want: `kubectl drain, in waves, each in any number of rounds

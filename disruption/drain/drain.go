@@ -244,9 +244,11 @@ type RefusedPod struct {
 // With Options.Nodes, a recreated pod runs on a node that takes it, as kube-scheduler's filters NodeUnschedulable,
 // TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not drained: on the one with the
 // fewest pods, the first by name of several. If there is none, the pod stays Pending: budgets that expect it do not count it
-// as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. The check is no
-// scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
-// priority, and a pod that is Pending stays so, in whatever round room becomes free.
+// as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. Where room is short, pods
+// that were not ready come before those that were, and the pods of StatefulSets last, because they are recreated last. The
+// check is no scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
+// priority, and a pod that is Pending stays so, in whatever round room becomes free. A pod that waits for a node when the drain
+// begins takes no room.
 //
 // A recreated pod requests what the spec of the evicted pod requests. Where the filters of the supported releases differ,
 // the stricter one decides: while a pod is being resized, each of its containers, and the pod as a whole, counts with the

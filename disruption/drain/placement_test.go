@@ -127,6 +127,33 @@ func TestReplacementOfACordonedCluster(t *testing.T) {
 	require.Zero(t, after.Budget(nn("web")).Status.DisruptionsAllowed)
 }
 
+// One place is left, and each of the pods wants it. A StatefulSet recreates its pod last, and of the others it is the pod that
+// was not ready that takes room from the one that was.
+func TestWhoTakesTheLastRoom(t *testing.T) {
+	ofRS, ofSet := by("apps/v1", "ReplicaSet", "rs"), by("apps/v1", "StatefulSet", "a")
+	for _, tc := range []struct {
+		name  string
+		evict []*corev1.Pod
+		want  string
+	}{
+		{"a StatefulSet waits until its pod is gone", []*corev1.Pod{pod("a-0", ofSet), pod("web-1", ofRS)}, "web-1"},
+		{"a pod that is not ready takes room", []*corev1.Pod{pod("web-1", ofRS), pod("web-2", ofRS, unready)}, "web-2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, StatefulSets: []*appsv1.StatefulSet{statefulSet("a", ptr.To(int32(1)))},
+				ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}}
+			for _, p := range tc.evict {
+				p.Spec.NodeName = "n0"
+				s.Pods = append(s.Pods, p)
+			}
+			x := disruption.NewIndex(s, disruption.Options{})
+			_, after, err := Node(x, "n0", Options{Nodes: []*corev1.Node{node("n0"), node("n1", allocatable("pods", "1"))}})
+			require.NoError(t, err)
+			require.Equal(t, "n1", after.Pod(nn(tc.want)).Spec.NodeName)
+		})
+	}
+}
+
 // Two pods of a node want the only place that there is. The first by name gets it, and the second finds it taken.
 func TestReplacementsTakeRoom(t *testing.T) {
 	ofRS := by("apps/v1", "ReplicaSet", "rs")

@@ -109,7 +109,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 		}
 		w.placement.roundEnds(w.x, gone)
 	}
-	for _, pod := range byOrdinal(gone) {
+	for _, pod := range w.inTurn(gone) {
 		if returning[pod] && !w.owners[*ownerOf(pod)].stopsBefore(pod) {
 			again := returned(pod, at)
 			again.Labels = w.owners[*ownerOf(pod)].labels(pod)
@@ -137,11 +137,30 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	return back, away
 }
 
-// byOrdinal are the pods with the pods of a StatefulSet in the order of their ordinals: a name with more digits comes later.
-func byOrdinal(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int {
+// inTurn are the pods in the order in which they are recreated and look for a node. A StatefulSet waits until a pod is gone,
+// and other controllers do not. With OrderedReady, it waits for each pod to be ready before it recreates the next one. Of the
+// others, it is not known which come first: pods that were not ready take room from those that were.
+func (w *drainer) inTurn(gone []*corev1.Pod) []*corev1.Pod {
+	// A name with more digits has a higher ordinal.
+	pods := slices.SortedFunc(slices.Values(gone), func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)))
 	})
+	turns := make(map[*corev1.Pod]int, len(pods))
+	before := map[owner]int{}
+	for _, pod := range pods {
+		by := ownerOf(pod)
+		switch {
+		case by != nil && w.owners[*by].numbered && w.owners[*by].parallel:
+			turns[pod] = 2
+		case by != nil && w.owners[*by].numbered:
+			turns[pod] = 2 + before[*by]
+			before[*by]++
+		case runs(pod):
+			turns[pod] = 1
+		}
+	}
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(turns[a], turns[b]) })
+	return pods
 }
 
 // placed is the recreated pod on the node that takes it, or Pending.

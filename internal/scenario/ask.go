@@ -103,7 +103,7 @@ func (r *run) ask() ([]Line, error) {
 				MatchUpstream: r.release, MaxUnavailableRounding: disruption.Rounding(o.MaxUnavailableRounding),
 			})
 		}
-		if len(r.scenario.Evict)+len(r.scenario.Drain)+len(r.scenario.Preempt) > 0 {
+		if r.scenario.EvictsPods() {
 			err = r.evictions(index)
 			break
 		}
@@ -306,6 +306,24 @@ func (r *run) evictions(index func(disruption.Snapshot) *disruption.Index) error
 				needs = append(needs, e.Needs...)
 				lines = append(lines, evicted(s.Evict[i], e, o.Budgets == drain.AsWritten)...)
 			}
+		case len(s.Waves) > 0:
+			plan, _, err := drain.Waves(x, s.Waves, drain.WaveOptions{
+				Options: o, MaxNodes: s.Options.MaxNodes, Rounds: s.Options.Rounds,
+			})
+			if err != nil {
+				return err
+			}
+			for i, w := range plan.Waves {
+				nodes := []any{}
+				for _, n := range w.Nodes {
+					nodes = append(nodes, n)
+				}
+				lines = append(lines, Line{Head: fmt.Sprint("wave ", i+1), Fields: map[string]any{"nodes": nodes}})
+			}
+			for _, d := range plan.Blocked {
+				needs = append(needs, d.Needs...)
+				lines = append(lines, Line{Head: "blocked " + d.Node, Fields: drained(d)})
+			}
 		default:
 			drains, _, err := drain.Nodes(x, s.Drain, o)
 			if err != nil {
@@ -313,7 +331,7 @@ func (r *run) evictions(index func(disruption.Snapshot) *disruption.Index) error
 			}
 			for _, d := range drains {
 				needs = append(needs, d.Needs...)
-				lines = append(lines, drained(d))
+				lines = append(lines, Line{Head: "drain " + d.Node, Fields: drained(d)})
 			}
 		}
 		more, err := r.look(needs, found)
@@ -366,7 +384,8 @@ func evicted(pod string, e disruption.Eviction, writes bool) (lines []Line) {
 	return lines
 }
 
-func drained(d drain.Drain) Line {
+// drained is how a node drains.
+func drained(d drain.Drain) map[string]any {
 	of := map[string]any{"outcome": string(d.Outcome)}
 	var evicted []any
 	for _, round := range d.Rounds {
@@ -389,7 +408,7 @@ func drained(d drain.Drain) Line {
 	if len(pending) > 0 {
 		of["pending"] = pending
 	}
-	return Line{Head: "drain " + d.Node, Fields: of}
+	return of
 }
 
 func textsOf(names []types.NamespacedName) []any {

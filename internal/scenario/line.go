@@ -77,7 +77,7 @@ func parseLines(path string, list []any) (lines []Line, err error) {
 	return lines, nil
 }
 
-var verbs = []string{"get", "create", "update", "apply", "delete", "event", "error", "recheck", "evict", "drain", "preempt", "cache", "panic"}
+var verbs = []string{"get", "create", "update", "apply", "delete", "event", "error", "recheck", "evict", "drain", "wave", "blocked", "preempt", "cache", "panic"}
 
 // copies are the object without its key repeat, so many times, with numbers for $i.
 func copies(object map[string]any) ([]map[string]any, error) {

@@ -53,6 +53,7 @@ type file struct {
 	Delete      texts                     `json:"delete"`
 	Evict       texts                     `json:"evict"`
 	Drain       texts                     `json:"drain"`
+	Waves       texts                     `json:"waves"`
 	Preempt     texts                     `json:"preempt"`
 	Want        *[]any                    `json:"want"`
 	Upstream    map[string][]any          `json:"kube-controller-manager"`
@@ -71,11 +72,13 @@ type Options struct {
 	DenyPrioritizedList bool `json:"denyPrioritizedList"`
 	// PodGroups is whether pods can be in PodGroups.
 	PodGroups bool `json:"podGroups"`
-	// Budgets, IgnoreDaemonSets, DeleteEmptyDirData and Force are the options of a drain.
+	// Budgets, IgnoreDaemonSets, DeleteEmptyDirData and Force are the options of a drain, MaxNodes and Rounds of waves.
 	Budgets            string `json:"budgets"`
 	IgnoreDaemonSets   bool   `json:"ignoreDaemonSets"`
 	DeleteEmptyDirData bool   `json:"deleteEmptyDirData"`
 	Force              bool   `json:"force"`
+	MaxNodes           int    `json:"maxNodes"`
+	Rounds             int    `json:"rounds"`
 }
 
 // texts is one text, or a list of them.
@@ -105,6 +108,7 @@ type Scenario struct {
 	Plan                  []string
 	Delete                []purekube.Key
 	Evict, Drain, Preempt []string
+	Waves                 []string
 	SeenDeleted           []string
 	Reject                map[string]int
 	Want                  []Line
@@ -126,11 +130,16 @@ func Parse(name string, data []byte) (*Scenario, error) {
 	return s, nil
 }
 
+// EvictsPods reports whether the question is about pods that go, and not what a controller does.
+func (s *Scenario) EvictsPods() bool {
+	return len(s.Evict)+len(s.Drain)+len(s.Waves)+len(s.Preempt) > 0
+}
+
 func (s *Scenario) take() (err error) {
 	f := s.file
 	s.Rule, s.Title, s.Why, s.Package, s.Options = f.Rule, f.Title, f.Why, f.Package, f.Options
 	s.Harm, s.Since, s.Reports = f.Harm, f.Since, f.Reports
-	s.Plan, s.Evict, s.Drain, s.Preempt = f.Plan, f.Evict, f.Drain, f.Preempt
+	s.Plan, s.Evict, s.Drain, s.Waves, s.Preempt = f.Plan, f.Evict, f.Drain, f.Waves, f.Preempt
 	s.SeenDeleted, s.Reject = f.SeenDeleted, f.Reject
 	switch {
 	case f.Format != Format:
@@ -153,7 +162,7 @@ func (s *Scenario) take() (err error) {
 	var questions []string
 	for name, asked := range map[string]bool{
 		"plan": len(f.Plan) > 0, "change and delete": len(f.Change)+len(f.Delete) > 0,
-		"evict": len(f.Evict) > 0, "drain": len(f.Drain) > 0, "preempt": len(f.Preempt) > 0,
+		"evict": len(f.Evict) > 0, "drain": len(f.Drain) > 0, "waves": len(f.Waves) > 0, "preempt": len(f.Preempt) > 0,
 	} {
 		if asked {
 			questions = append(questions, name)
@@ -161,9 +170,9 @@ func (s *Scenario) take() (err error) {
 	}
 	if len(questions) != 1 {
 		slices.Sort(questions)
-		return fmt.Errorf("want one of plan, change and delete, evict, drain, preempt; has %q", questions)
+		return fmt.Errorf("want one of plan, change and delete, evict, drain, waves, preempt; has %q", questions)
 	}
-	if f.Package != Disruption && len(f.Evict)+len(f.Drain)+len(f.Preempt) > 0 {
+	if f.Package != Disruption && s.EvictsPods() {
 		return fmt.Errorf("%s: only package disruption answers it", questions[0])
 	}
 	for i, key := range f.Plan {

@@ -32,7 +32,7 @@ const drainedNode = "zz-drained"
 func TestPlacement(t *testing.T) {
 	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
 	only := parity.Number(t, "PARITY_CASE", cases)
-	c := placementTest{filters: kubeSchedulerFilters(t), seen: map[string]int{}}
+	c := placementTest{Filters: KubeSchedulerFilters(t), seen: map[string]int{}}
 	for i := range cases {
 		if only < cases && i != only {
 			continue
@@ -75,7 +75,7 @@ const (
 )
 
 type placementTest struct {
-	filters
+	Filters
 	seen  map[string]int
 	again func() string
 }
@@ -83,9 +83,9 @@ type placementTest struct {
 // oneNode compares what is said of the first pod and one node.
 func (c placementTest) oneNode(t *testing.T, draw *draw, node *corev1.Node) {
 	t.Helper()
-	info := nodeInfos([]*corev1.Node{node}, draw.there)[0]
-	a := c.attempt(t, recreated(draw.evicted[0]), []fwk.NodeInfo{info})
-	theirs := a.refuses(t, info)
+	info := NodeInfos([]*corev1.Node{node}, draw.there)[0]
+	a := c.Attempt(t, recreated(draw.evicted[0]), []fwk.NodeInfo{info})
+	theirs := a.Refuses(t, info)
 	if a.leavesOut(info) {
 		c.seen[leftOut]++
 	}
@@ -126,13 +126,13 @@ func (c placementTest) allNodes(t *testing.T, draw *draw) {
 	var want, got placements
 	for _, pod := range draw.evicted {
 		pod = recreated(pod)
-		infos := nodeInfos(draw.nodes, there)
-		a := c.attempt(t, pod, infos)
+		infos := NodeInfos(draw.nodes, there)
+		a := c.Attempt(t, pod, infos)
 		reasons := histogram{}
 		reasons["node(s) were unschedulable"]++ // the drained node
 		var emptiest fwk.NodeInfo
 		for _, info := range infos {
-			refused := a.refuses(t, info)
+			refused := a.Refuses(t, info)
 			reasons.count(refused)
 			if refused == nil && (emptiest == nil || len(info.GetPods()) < len(emptiest.GetPods())) {
 				emptiest = info

@@ -13,7 +13,7 @@ import (
 
 // mistakes are made in disruption/drain where mistaken says so: the text old becomes new.
 var mistakes = []struct{ name, file, old, new string }{
-	{"OrderedReady is ignored", "owner.go", "if !wants.Parallel {", "if !wants.Parallel && !mistaken(0) {"},
+	{"OrderedReady is ignored", "owner.go", "if o.parallel = wants.Parallel; !o.parallel {", "if o.parallel = wants.Parallel || mistaken(0); !o.parallel {"},
 	{"ordinals begin at 0", "owner.go", "o.first = int64(wants.FirstOrdinal)\n",
 		"o.first = int64(wants.FirstOrdinal)\nif mistaken(1) { o.first = 0 }\n"},
 	{"pods that were not ready are recreated ready", "return.go", "if runs(gone) {", "if runs(gone) || mistaken(2) {"},
@@ -30,6 +30,16 @@ var mistakes = []struct{ name, file, old, new string }{
 	{"mirror pods are evicted", "filter.go", "case ofFile(pod):", "case ofFile(pod) && !mistaken(8):"},
 	{"nodes do not take turns", "round.go", "\treturn turns\n", "\tif mistaken(9) { slices.SortStableFunc(turns, " +
 		"func(a, b turn) int { return slices.Index(nodes, a.node) - slices.Index(nodes, b.node) }) }\nreturn turns\n"},
+	{"recreated pods take no room", "placement.go", "left.take(shape.requests, shape.ports)\n",
+		"if !mistaken(10) { left.take(shape.requests, shape.ports) }\n"},
+	{"nodes of the drain take pods", "placement.go", "if i, found := of.find(name); found {", "if i, found := of.find(name); found && !mistaken(11) {"},
+	{"a pod without a node is healthy", "return.go",
+		"pod.Status.Phase, pod.Status.Conditions[0].Status = corev1.PodPending, corev1.ConditionFalse\n",
+		"if !mistaken(12) { pod.Status.Phase, pod.Status.Conditions[0].Status = corev1.PodPending, corev1.ConditionFalse }\n"},
+	{"a StatefulSet does not wait for a pod without a node", "owner.go", "if n, found := o.ordinal(pod); o.numbered && !o.parallel && found {\n",
+		"if n, found := o.ordinal(pod); o.numbered && !o.parallel && found && !mistaken(13) {\n"},
+	{"taints are ignored", "inventory.go", "t.Effect == corev1.TaintEffectNoExecute) && !s.tolerates(t)",
+		"t.Effect == corev1.TaintEffectNoExecute) && !s.tolerates(t) && !mistaken(14)"},
 }
 
 const mistaken = `package drain
@@ -44,7 +54,7 @@ var mistake = os.Getenv("PARITY_MISTAKE")
 func mistaken(n int) bool { return mistake == fmt.Sprint(n) }
 `
 
-var firstCase = regexp.MustCompile(`PARITY_CASE=(\d+) .*TestDrains/(\w+)`)
+var firstCase = regexp.MustCompile(`PARITY_CASE=(\d+) .*(TestDrains\w*/\w+)`)
 
 // TestFindsMistakes breaks disruption/drain on purpose: each of the mistakes has to be found. It builds the tests once more,
 // which takes a while: only with PARITY_BROKEN set.
@@ -93,11 +103,11 @@ func TestFindsMistakes(t *testing.T) {
 	}
 	for i, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
-			run := exec.Command(program, "-test.run", "^TestDrains$", "-test.failfast")
+			run := exec.Command(program, "-test.run", "^TestDrains", "-test.failfast")
 			run.Env = append(os.Environ(), "PARITY_CASES=200", fmt.Sprint("PARITY_MISTAKE=", i))
 			out, err := run.CombinedOutput()
 			if found := firstCase.FindSubmatch(out); found != nil {
-				t.Logf("found in case %s of nodes drained %s", found[1], found[2])
+				t.Logf("found in case %s of %s", found[1], found[2])
 			} else {
 				t.Errorf("not found: %v\n%s", err, out)
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -38,6 +40,10 @@ type cluster struct {
 
 	nodes    []string
 	cordoned map[string]bool
+	// machines are the objects of the nodes, where pods need room, and filters are kube-scheduler's. Without them a pod
+	// finds a node unless all are cordoned.
+	machines []*corev1.Node
+	filters  eviction.Filters
 	// daemonSets exist; nothing runs their controller.
 	daemonSets []*appsv1.DaemonSet
 	// answers are the scales of widgets, of which nothing else runs the controller.
@@ -325,11 +331,14 @@ func (c *cluster) converge() (changed bool) {
 
 // schedule puts pods on nodes that are not cordoned.
 func (c *cluster) schedule() (changed bool) {
+	if c.filters != nil {
+		return c.scheduleByFilters()
+	}
 	nodes := slices.DeleteFunc(slices.Clone(c.nodes), func(n string) bool { return c.cordoned[n] })
-	for _, pod := range c.sorted() {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || terminal(pod) || len(nodes) == 0 {
-			continue
-		}
+	if len(nodes) == 0 {
+		return false
+	}
+	for _, pod := range c.unscheduled() {
 		pod = pod.DeepCopy()
 		pod.Spec.NodeName = nodes[c.r.IntN(len(nodes))]
 		if c.crowded && c.r.IntN(3) > 0 {
@@ -339,6 +348,63 @@ func (c *cluster) schedule() (changed bool) {
 		changed = true
 	}
 	return changed
+}
+
+// scheduleByFilters puts each pod on the node with the fewest pods, of those that no filter refuses. Which pod comes first
+// is the scheduler's choice, and the same as in drain.Node: pods of StatefulSets last, since they are made last; of the
+// others, those that will not be ready; and then those with short names.
+func (c *cluster) scheduleByFilters() (changed bool) {
+	waiting := c.unscheduled()
+	turns, before := map[*corev1.Pod]int{}, map[string]int{}
+	for _, pod := range waiting {
+		place := placeOf(pod)
+		n := before[place]
+		before[place]++
+		switch {
+		case strings.Contains(place, "/"):
+			turns[pod] = 2
+		case n >= len(c.left[place]) || c.left[place][n] == healthy:
+			turns[pod] = 1
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(turns[a], turns[b]), cmp.Compare(len(a.Name), len(b.Name)))
+	})
+	for _, pod := range waiting {
+		infos := eviction.NodeInfos(c.machinesNow(), c.sorted())
+		attempt := c.filters.Attempt(c.t, pod, infos)
+		var emptiest fwk.NodeInfo
+		for _, info := range infos {
+			if attempt.Refuses(c.t, info) == nil && (emptiest == nil || len(info.GetPods()) < len(emptiest.GetPods())) {
+				emptiest = info
+			}
+		}
+		if emptiest != nil {
+			pod = pod.DeepCopy()
+			pod.Spec.NodeName = emptiest.Node().Name
+			c.put(pod)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// machinesNow are the nodes as objects, with those that are cordoned; nil without objects.
+func (c *cluster) machinesNow() []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, n := range c.machines {
+		n = n.DeepCopy()
+		n.Spec.Unschedulable = c.cordoned[n.Name]
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// unscheduled are the pods that wait for a node.
+func (c *cluster) unscheduled() []*corev1.Pod {
+	return slices.DeleteFunc(c.sorted(), func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || terminal(pod)
+	})
 }
 
 // sorted are the pods by name.

@@ -33,6 +33,12 @@ type played struct {
 // asPlayed is a drain in the same terms.
 func asPlayed(d nodedrain.Drain) played {
 	p := played{Outcome: d.Outcome, Rounds: d.Rounds}
+	if d.Outcome == nodedrain.LeavesPending { // the API server says nothing about the pods that wait
+		p.Outcome = nodedrain.Now
+		if len(d.Rounds) > 1 {
+			p.Outcome = nodedrain.InRounds
+		}
+	}
 	// Rounds after the last pod of a drain that never ends: who waits for what in them is not the same.
 	for n := len(p.Rounds); d.Outcome == nodedrain.Never && n > 0 && len(p.Rounds[n-1]) == 0; n = len(p.Rounds) {
 		p.Rounds = p.Rounds[:n-1]
@@ -170,7 +176,7 @@ func (c *cluster) drain(nodes []string, o nodedrain.Options) (all []played) {
 		changed := c.stop()
 		changed = c.converge() || changed
 		c.forget()
-		if !evicted && !changed && left(drains) > 0 && !c.sleepToRecheck() {
+		if !evicted && !changed && left(drains) > 0 && !c.sleepToRecheck(drains) {
 			break
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/eviction"
 )
 
 // maker fills a cluster at random.
@@ -36,6 +38,8 @@ type maker struct {
 	// plain: no Jobs and nothing else that takes time.
 	plain bool
 	jobs  []*batchv1.Job
+	// tight: pods need room on a node, and some find none.
+	tight bool
 	// slow: budgets that let a few pods go at a time, of workloads with many.
 	slow bool
 }
@@ -56,10 +60,13 @@ func (m *maker) fill() {
 	for i := range nodes {
 		m.nodes = append(m.nodes, fmt.Sprintf("node-%02d", i))
 	}
+	if m.tight {
+		m.machine()
+	}
 	m.crowded = m.oneIn(2)
 	m.bad = pick(m.r, 3, 6, 6, 20)
-	m.plain = m.oneIn(3)
-	if m.slow = m.oneIn(2); m.slow {
+	m.plain = m.tight || m.oneIn(3)
+	if m.slow = m.oneIn(2) || m.tight; m.slow {
 		m.bad = pick(m.r, 10, 20, 1000)
 	}
 	for i := range m.apps {
@@ -74,6 +81,23 @@ func (m *maker) fill() {
 	}
 	// A Job that failed deletes its pods.
 	for m.converge(); m.stop(); m.converge() {
+	}
+}
+
+// machine makes the objects of the nodes.
+func (m *maker) machine() {
+	m.filters = eviction.KubeSchedulerFilters(m.t)
+	for i, name := range m.nodes {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": []string{"a", "b"}[i%2]}}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		n.Status.Allocatable = corev1.ResourceList{
+			corev1.ResourcePods: resource.MustParse(pick(m.r, "3", "5", "110", "110")),
+			corev1.ResourceCPU:  resource.MustParse(pick(m.r, "2", "4", "4", "8", "16")),
+		}
+		if m.oneIn(8) {
+			n.Spec.Taints = []corev1.Taint{{Key: "spot", Effect: corev1.TaintEffectNoSchedule}}
+		}
+		m.machines = append(m.machines, n)
 	}
 }
 
@@ -162,6 +186,20 @@ func (m *maker) spec() corev1.PodSpec {
 		s.Volumes = []corev1.Volume{{
 			Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 		}}
+	}
+	if !m.tight {
+		return s
+	}
+	c := &s.Containers[0]
+	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(pick(m.r, "0", "1", "1", "2"))}
+	if m.oneIn(4) {
+		s.NodeSelector = map[string]string{"zone": pick(m.r, "a", "b")}
+	}
+	if m.oneIn(4) {
+		s.Tolerations = []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists}}
+	}
+	if m.oneIn(8) {
+		c.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80, Protocol: corev1.ProtocolTCP}}
 	}
 	return s
 }
@@ -325,12 +363,15 @@ func (m *maker) remove(ending, stuck bool) (deleted []*corev1.Pod) {
 // done all that they can while those pods are still there. Only some ways to drain nodes allow for pods that end by
 // themselves.
 func (m *maker) last(ending bool) disruption.Snapshot {
-	if m.plain && m.oneIn(4) {
+	if m.plain && !m.tight && m.oneIn(4) {
 		m.distrust()
 		m.settle()
 	}
 	s := m.snapshot()
 	when := pick(m.r, "stale", "stale", "idle", "idle", "idle", "idle", "idle", "starting", "short")
+	if m.tight {
+		when = "idle" // pods that are to come would take room
+	}
 	for _, pod := range m.remove(ending, when != "stale") {
 		m.put(pod)
 		at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return keyOf(p) == keyOf(pod) })

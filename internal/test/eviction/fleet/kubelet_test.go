@@ -4,7 +4,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/internal/test/eviction"
@@ -115,9 +118,24 @@ func (c *cluster) stop() (changed bool) {
 	return changed
 }
 
-// sleepToRecheck lets time pass until an entry of status.disruptedPods expires, if there is one.
-func (c *cluster) sleepToRecheck() bool {
-	if !eviction.SleepToRecheck(c.w, c.budgets, c.pods) {
+// sleepToRecheck lets time pass until an entry of status.disruptedPods expires, of a budget that a pod waits for, if there
+// is one.
+func (c *cluster) sleepToRecheck(drains []*nodeDrain) bool {
+	waited := map[types.NamespacedName]*policyv1.PodDisruptionBudget{}
+	for key, b := range c.budgets {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, d := range drains {
+			if slices.ContainsFunc(d.waiting, func(i int) bool {
+				return d.pods[i].Namespace == b.Namespace && selector.Matches(labels.Set(d.pods[i].Labels))
+			}) {
+				waited[key] = b
+			}
+		}
+	}
+	if !eviction.SleepToRecheck(c.w, waited, c.pods) {
 		return false
 	}
 	c.settle()

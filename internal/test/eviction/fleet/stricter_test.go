@@ -17,6 +17,7 @@ const (
 	jobPods  = "pods of Jobs are recreated"
 	missing  = "pods that a controller had too few of are made"
 	starting = "new pods become ready"
+	perhaps  = "pods of DaemonSets are recreated, and take room"
 )
 
 // stricter is why ours is stricter than Kubernetes, empty if it is not or for no reason that is known.
@@ -68,6 +69,16 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 	}
 	if short(s) {
 		return missing
+	}
+	return ""
+}
+
+// stricterRoom is why pods find a node with Kubernetes and not in ours.
+func stricterRoom(s disruption.Snapshot) string {
+	for _, pod := range s.Pods {
+		if ref := metav1.GetControllerOf(pod); ref != nil && ref.Kind == "DaemonSet" {
+			return perhaps
+		}
 	}
 	return ""
 }

@@ -4,10 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/disruption"
 )
+
+// textOfNodes are the nodes, a line each.
+func textOfNodes(nodes []*corev1.Node) string {
+	var b strings.Builder
+	for _, n := range nodes {
+		fmt.Fprintf(&b, "Node %s zone %s cpu %s pods %s taints %d unschedulable %t\n", n.Name, n.Labels["zone"],
+			n.Status.Allocatable.Cpu(), n.Status.Allocatable.Pods(), len(n.Spec.Taints), n.Spec.Unschedulable)
+	}
+	return b.String()
+}
 
 // text is the snapshot in a few lines.
 func text(s disruption.Snapshot) string {
@@ -42,6 +53,7 @@ func text(s disruption.Snapshot) string {
 		}
 		fmt.Fprintf(&b, "Pod %s/%s of %s on %s %v %s %s", p.Namespace, p.Name, owner, p.Spec.NodeName, p.Labels, p.Status.Phase,
 			[]string{"pending", "unready", "healthy"}[healthOf(p)])
+		fmt.Fprintf(&b, " cpu %s %v", p.Spec.Containers[0].Resources.Requests.Cpu(), p.Spec.NodeSelector)
 		if p.DeletionTimestamp != nil {
 			fmt.Fprintf(&b, " deleted %v", s.Now.Sub(p.DeletionTimestamp.Time))
 		}

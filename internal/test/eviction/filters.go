@@ -22,10 +22,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
 )
 
-// filters are kube-scheduler's own plugins that drain.Node knows, in the order in which kube-scheduler runs them.
-type filters []fwk.FilterPlugin
+// Filters are kube-scheduler's own plugins that drain.Node knows, in the order in which kube-scheduler runs them.
+type Filters []fwk.FilterPlugin
 
-func kubeSchedulerFilters(t *testing.T) (all filters) {
+// KubeSchedulerFilters makes the plugins of the release that this module is built with.
+func KubeSchedulerFilters(t *testing.T) (all Filters) {
 	t.Helper()
 	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	gates.EnableDRAExtendedResource = false // there are no DeviceClasses
@@ -47,19 +48,19 @@ func kubeSchedulerFilters(t *testing.T) (all filters) {
 	return all
 }
 
-// attempt is kube-scheduler's attempt to find a node for a pod.
-type attempt struct {
-	filters
+// Attempt is kube-scheduler's attempt to find a node for a pod.
+type Attempt struct {
+	Filters
 	pod   *corev1.Pod
 	state fwk.CycleState
 	// only are the nodes that PreFilter leaves, nil for all.
 	only sets.Set[string]
 }
 
-// attempt runs all PreFilters. kube-scheduler stops at the first that refuses the pod.
-func (f filters) attempt(t *testing.T, pod *corev1.Pod, nodes []fwk.NodeInfo) attempt {
+// Attempt runs all PreFilters. kube-scheduler stops at the first that refuses the pod.
+func (f Filters) Attempt(t *testing.T, pod *corev1.Pod, nodes []fwk.NodeInfo) Attempt {
 	t.Helper()
-	a := attempt{filters: f, pod: pod, state: framework.NewCycleState()}
+	a := Attempt{Filters: f, pod: pod, state: framework.NewCycleState()}
 	skipped := sets.New[string]()
 	for _, plugin := range f {
 		p, asks := plugin.(fwk.PreFilterPlugin)
@@ -84,11 +85,11 @@ func (f filters) attempt(t *testing.T, pod *corev1.Pod, nodes []fwk.NodeInfo) at
 	return a
 }
 
-// refuses returns the reasons of the first filter that refuses the node. A node that PreFilter leaves out is refused by a
+// Refuses returns the reasons of the first filter that refuses the node. A node that PreFilter leaves out is refused by a
 // filter as well.
-func (a attempt) refuses(t *testing.T, node fwk.NodeInfo) []string {
+func (a Attempt) Refuses(t *testing.T, node fwk.NodeInfo) []string {
 	t.Helper()
-	for _, p := range a.filters {
+	for _, p := range a.Filters {
 		if a.state.GetSkipFilterPlugins().Has(p.Name()) {
 			continue
 		}
@@ -105,12 +106,12 @@ func (a attempt) refuses(t *testing.T, node fwk.NodeInfo) []string {
 	return nil
 }
 
-func (a attempt) leavesOut(node fwk.NodeInfo) bool {
+func (a Attempt) leavesOut(node fwk.NodeInfo) bool {
 	return a.only != nil && !a.only.Has(node.Node().Name)
 }
 
-// nodeInfos are the nodes as kube-scheduler's cache has them. Its informer gets no pods that have ended.
-func nodeInfos(nodes []*corev1.Node, pods []*corev1.Pod) []fwk.NodeInfo {
+// NodeInfos are the nodes as kube-scheduler's cache has them. Its informer gets no pods that have ended.
+func NodeInfos(nodes []*corev1.Node, pods []*corev1.Pod) []fwk.NodeInfo {
 	infos := map[string]*framework.NodeInfo{}
 	for _, n := range nodes {
 		infos[n.Name] = framework.NewNodeInfo()
