@@ -88,7 +88,16 @@ func (c *cluster) begin(node string, o nodedrain.Options) *nodeDrain {
 		goes = append(goes, keyOf(&pod))
 		d.pods = append(d.pods, pod)
 	}
-	slices.SortFunc(d.pods, func(a, b corev1.Pod) int { return byKey(keyOf(&a), keyOf(&b)) })
+	// A pod that does not end comes last, and takes no turn from another: its eviction changes nothing.
+	slices.SortFunc(d.pods, func(a, b corev1.Pod) int {
+		switch deadA, deadB := c.dead(&a), c.dead(&b); {
+		case deadA == deadB:
+			return byKey(keyOf(&a), keyOf(&b))
+		case deadA:
+			return 1
+		}
+		return -1
+	})
 	for _, err := range errs {
 		d.now.NotStarted = append(d.now.NotStarted, err.Error())
 	}
