@@ -15,9 +15,9 @@ import (
 // input. The README of internal/test/badinput has the statuses.
 func TestCorpusOfBadInput(t *testing.T) {
 	commands := [][]string{
-		{"plan", "-explain"}, {"plan", "-o", "json"}, {"plan", "-o", "requests"}, {"plan", "-at-full-health", "-nodes", "3"},
-		{"explain", "PodDisruptionBudget/shop/db"}, {"explain", "Pod/shop/db-0"}, {"drain", "all"}, {"drain", "-together", "all"}, {"drain", "-waves", "-force"},
-		{"lint"}, {"lint", "-o", "sarif"}, {"report"}, {"report", "-o", "mermaid"}, {"diff", "-upstream", "v1.36"},
+		{"plan", "--explain"}, {"plan", "-o", "json"}, {"plan", "-o", "requests"}, {"plan", "--at-full-health", "--nodes", "3"},
+		{"explain", "PodDisruptionBudget/shop/db"}, {"explain", "Pod/shop/db-0"}, {"drain", "all"}, {"drain", "--together", "all"}, {"drain", "--waves", "--force"},
+		{"lint"}, {"lint", "-o", "sarif"}, {"report"}, {"report", "-o", "mermaid"}, {"diff", "--upstream", "v1.36"},
 	}
 	var table strings.Builder
 	table.WriteString("| input |")

@@ -76,7 +76,7 @@ func (c *cluster) noteNamespace() {
 }
 
 // nodesWithRoom are the nodes of the input, on which evicted pods may run. Nil: there are none, or it is not known what
-// room they have, since they were made for -at-full-health.
+// room they have, since they were made for --at-full-health.
 func (c *cluster) nodesWithRoom() []*corev1.Node {
 	if c.madeNodes {
 		return nil
@@ -90,7 +90,7 @@ func (c *cluster) nodesNote() string {
 	case len(c.Pods) == 0:
 		return ""
 	case c.madeNodes:
-		return "The room of the nodes that -nodes adds is not known: evicted pods are assumed to find a node."
+		return "The room of the nodes that --nodes adds is not known: evicted pods are assumed to find a node."
 	case len(c.Nodes) == 0:
 		return "No Node in the input: evicted pods are assumed to find a node."
 	}

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/lint"
@@ -18,33 +22,60 @@ import (
 // command is what the first argument names.
 type command struct {
 	name, summary string
-	// about is the argument before the paths. Empty: there is none.
-	about string
+	// arguments are the positional arguments, as the help text writes them.
+	arguments string
+	// example are command lines.
+	example []string
 	// outputs are the values of -o, the default first.
 	outputs []string
 	// register adds the flags that other commands do not have.
-	register func(*invocation, *flag.FlagSet)
+	register func(*invocation, *pflag.FlagSet)
 	run      func(invocation, system) int
 }
 
-// commands are in the order of the help text. A further one is a line here and a file of its own.
+// commands are the commands. A further one is an entry here and a file of its own.
 func commands() []command {
 	return []command{
-		{"plan", "what the controllers would do now, and why", "", []string{outputText, outputJSON, outputRequests}, registerPlan, runPlan},
-		{"explain", "everything that is known about one object, such as PodDisruptionBudget/shop/web", "KIND/NAME", []string{outputText, outputJSON}, registerExplain, runExplain},
-		{"drain", "how kubectl drain of nodes would go: each alone, together, or in the waves of an upgrade", "NODE… | all", []string{outputText, outputJSON}, registerDrain, runDrain},
-		{"lint", "what is wrong with manifests, for CI: budgets that block drains, ClusterRoles that grant too much", "",
-			[]string{outputText, outputJSON, outputSARIF, outputGitHub}, registerLint, runLint},
-		{"report", "one HTML page with the plan, the budgets and the drains, or graphs for Markdown", "", []string{outputHTML, outputMermaid}, registerReport, runReport},
-		{"diff", "where kube-controller-manager would do something else", "", []string{outputText, outputJSON}, registerDiff, runDiff},
-		{"version", "the version, and the releases of Kubernetes that it knows", "", nil, nil, runVersion},
+		{name: "plan", arguments: filesArgument, summary: "what the controllers would do now, and why",
+			example: []string{
+				"kubectl get clusterroles,nodes -o json | purekube plan --explain",
+				"helm template my-chart | purekube plan --core disruption --at-full-health --nodes 3 --fail-on never",
+			},
+			outputs: []string{outputText, outputJSON, outputYAML, outputRequests}, register: registerPlan, run: runPlan},
+		{name: "explain", arguments: "KIND/[NAMESPACE/]NAME " + filesArgument,
+			summary: "everything that is known about one object",
+			example: []string{"purekube explain pdb/shop/web -f dump.json"},
+			outputs: []string{outputText, outputJSON, outputYAML}, register: registerExplain, run: runExplain},
+		{name: "drain", arguments: "[NODE | all]…",
+			summary: "how kubectl drain of nodes would go: each alone, together, or in the waves of an upgrade",
+			example: []string{
+				"purekube drain worker-1 --ignore-daemonsets -f dump.json",
+				"purekube drain -l pool=a --together -f dump.json",
+				"purekube drain --waves --max 20 --by topology.kubernetes.io/zone -f dump.json",
+			},
+			outputs: []string{outputText, outputJSON, outputYAML}, register: registerDrain, run: runDrain},
+		{name: "lint", arguments: filesArgument,
+			summary: "what is wrong with manifests, for CI: budgets that block drains, ClusterRoles that grant too much",
+			example: []string{"helm template my-chart | purekube lint", "purekube lint -o sarif manifests/"},
+			outputs: []string{outputText, outputJSON, outputYAML, outputSARIF, outputGitHub}, register: registerLint, run: runLint},
+		{name: "report", arguments: filesArgument,
+			summary: "one HTML page with the plan, the budgets and the drains, or graphs for Markdown",
+			example: []string{"purekube report --ignore-daemonsets --output-file report.html -f dump.json"},
+			outputs: []string{outputHTML, outputMermaid}, register: registerReport, run: runReport},
+		{name: "diff", arguments: filesArgument, summary: "where kube-controller-manager would do something else",
+			example: []string{"purekube diff --upstream v1.36 -f dump.json"},
+			outputs: []string{outputText, outputJSON, outputYAML}, register: registerDiff, run: runDiff},
+		{name: "version", summary: "the version, and the releases of Kubernetes that it knows", run: runVersion},
 	}
 }
+
+const filesArgument = "[FILE | DIRECTORY | -]…"
 
 // The values of -o.
 const (
 	outputText     = "text"
 	outputJSON     = "json"
+	outputYAML     = "yaml"
 	outputRequests = "requests"
 	outputHTML     = "html"
 	outputMermaid  = "mermaid"
@@ -56,9 +87,11 @@ const (
 type invocation struct {
 	settings
 	command command
-	// about is the argument before the paths.
+	// about is the object that explain is about.
 	about string
 	paths []string
+	// outputFile is where the output goes. Empty: to standard output.
+	outputFile string
 	// demo: the input is the embedded cluster.
 	demo   bool
 	cores  []core
@@ -75,97 +108,183 @@ type invocation struct {
 	nodes        int
 	builtinRoles bool
 
-	names []string // of -core
-	at    string   // of -now
+	names []string // of --core
+	at    string   // of --now
 }
 
-// parse reads the command line. Without arguments it plans the embedded cluster. Any argument says that somebody asks about
-// objects of their own: where none are named or piped, as for lint $FILES with an empty variable, that is an error.
-func parse(args []string, sys system) (invocation, error) {
+// parse reads the command line. It returns nil where cobra has answered already: help, and completions for a shell. Without
+// arguments the embedded cluster is planned. Any argument says that somebody asks about objects of their own: where none are
+// named or piped, as for lint $FILES with an empty variable, that is an error.
+func parse(args []string, sys system) (*invocation, error) {
 	if len(args) == 0 {
-		args = []string{"plan", "-demo"}
-		if sys.piped {
-			args = []string{"plan", "-"}
+		args = []string{"plan"}
+		if !sys.piped {
+			args = append(args, "--demo")
 		}
 	}
-	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" || args[0] == "help" {
-		usage(sys.stdout)
-		return invocation{}, flag.ErrHelp
+	var asked *invocation
+	root := &cobra.Command{
+		Use: "purekube", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: sys.displayName()},
+		Short: "what five controllers of kube-controller-manager would do, whether nodes drain, and why",
+		Long:  aboutPurekube + exitStatusHelp, SilenceErrors: true, SilenceUsage: true,
 	}
-	inv := invocation{}
+	root.SetOut(sys.stdout)
+	root.SetErr(sys.stderr)
 	for _, c := range commands() {
-		if c.name == args[0] {
-			inv.command = c
-		}
+		root.AddCommand(c.cobra(sys, func(inv *invocation) { asked = inv }))
 	}
-	if inv.command.name == "" {
-		return inv, fmt.Errorf("%q is not a command: %s (-h says what they do)", args[0], strings.Join(commandNames(), ", "))
+	if err := oneDash(root, args); err != nil {
+		return nil, err
 	}
-	flags := inv.flags()
-	// Flags may follow the files, as kubectl allows.
-	for rest := args[1:]; ; rest = flags.Args()[1:] {
-		if err := flags.Parse(rest); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				inv.command.usage(sys.stdout, flags)
-				return inv, err
-			}
-			return inv, fmt.Errorf("%w (purekube %s -h lists the flags)", err, inv.command.name)
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		if flags.Arg(0) == "" {
-			return inv, fmt.Errorf("an argument of %s is empty, such as a shell variable without a value", inv.command.name)
-		}
-		if inv.command.about != "" && inv.about == "" {
-			inv.about = flags.Arg(0)
-			continue
-		}
-		inv.paths = append(inv.paths, flags.Arg(0))
+	root.SetArgs(args)
+	if err := root.Execute(); err != nil {
+		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " ")) // cobra's suggestions are lines of their own
 	}
-	return inv, inv.check(sys)
+	return asked, nil
 }
 
-func commandNames() []string {
-	var names []string
-	for _, c := range commands() {
-		names = append(names, c.name)
+// oneDash says that a flag of more than one letter has two dashes. Its letters would be taken for flags of one letter and
+// their values: -force for the file orce.
+func oneDash(root *cobra.Command, args []string) error {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return nil //nolint:nilerr // cobra says so when it executes the command
 	}
-	return names
+	for _, arg := range args {
+		if arg == "--" {
+			return nil
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && len(name) > 1 && (cmd.Flags().Lookup(name) != nil || name == "help") {
+			return fmt.Errorf("-%s: flags have two dashes: --%s", name, name)
+		}
+	}
+	return nil
 }
 
-// flags are the flags of the command.
-func (inv *invocation) flags() *flag.FlagSet {
-	flags := flag.NewFlagSet("purekube "+inv.command.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+// cobra is the command with its flags. then gets the command line, checked.
+func (c command) cobra(sys system, then func(*invocation)) *cobra.Command {
+	inv := &invocation{command: c}
+	cmd := &cobra.Command{
+		Use: strings.TrimSpace(c.name + " " + c.arguments), Short: c.summary, Example: c.examples(sys.displayName()),
+		RunE: func(_ *cobra.Command, args []string) error {
+			then(inv)
+			return inv.take(args, sys)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return inv.complete(sys)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w (%s --help lists the flags)", err, cmd.CommandPath())
+	})
+	inv.register(cmd.Flags())
+	for flag, values := range map[string][]string{
+		"output": c.outputs, "core": coreNames(), "match-upstream": releases, "upstream": releases,
+	} {
+		// The error is that the command has no such flag.
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return cmd
+}
+
+// examples are the examples of the help text, a line each.
+func (c command) examples(program string) string {
+	var lines []string
+	for _, e := range c.example {
+		lines = append(lines, "  "+strings.ReplaceAll(e, "purekube ", program+" "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// register adds the flags of the command.
+func (inv *invocation) register(flags *pflag.FlagSet) {
 	inv.failOn = []string{failOnError}
 	if len(inv.command.outputs) == 0 {
-		return flags
+		return
 	}
-	flags.StringVar(&inv.output, "o", inv.command.outputs[0], "output `format`: "+strings.Join(inv.command.outputs, ", ")+" (FORMAT.md describes those for programs)")
+	flags.StringVarP(&inv.output, "output", "o", inv.command.outputs[0],
+		"output `format`: "+strings.Join(inv.command.outputs, ", ")+" (FORMAT.md describes those for programs)")
+	flags.StringVar(&inv.outputFile, "output-file", "", "write the output to this `file`, and not to standard output")
+	flags.StringArrayVarP(&inv.paths, "filename", "f", nil,
+		"`file` or directory to read, or - for standard input; may be given again (default: what is piped)")
 	flags.BoolVar(&inv.demo, "demo", false, "answer for the small cluster that is embedded in purekube")
 	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
 	if inv.command.name != "lint" { // it judges manifests as they are, at full health and with the ClusterRoles of every cluster
 		registerSnapshot(inv, flags)
 	}
 	inv.command.register(inv, flags)
-	return flags
+}
+
+// take takes the positional arguments, and checks them and the flags together.
+func (inv *invocation) take(args []string, sys system) error {
+	for _, arg := range slices.Concat(args, inv.paths) {
+		if arg == "" {
+			return fmt.Errorf("an argument of %s is empty, such as a shell variable without a value", inv.command.name)
+		}
+	}
+	switch {
+	case inv.command.name == "drain":
+		inv.drain.nodes = args
+	case inv.command.name == "explain" && len(args) > 0:
+		inv.about, inv.paths = args[0], slices.Concat(inv.paths, args[1:])
+	default:
+		inv.paths = slices.Concat(inv.paths, args)
+	}
+	return inv.check(sys)
+}
+
+// answer runs the command.
+func (inv *invocation) answer(sys system) (status int) {
+	stdout := sys.stdout
+	var out bytes.Buffer
+	if inv.outputFile != "" || inv.output == outputYAML {
+		sys.stdout = &out
+	}
+	asked := *inv
+	if inv.output == outputYAML {
+		asked.output = outputJSON
+	}
+	status = inv.command.run(asked, sys)
+	text := out.Bytes()
+	if inv.output == outputYAML {
+		var err error
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			sys.say(err)
+			return exitInput
+		}
+	}
+	var err error
+	switch {
+	case inv.outputFile != "":
+		err = os.WriteFile(inv.outputFile, text, 0o644) //nolint:gosec // a report is for everybody
+	case inv.output == outputYAML:
+		_, err = stdout.Write(text)
+	}
+	if err != nil {
+		sys.say(err)
+		return exitInput
+	}
+	return status
 }
 
 // registerSnapshot adds the flags that say how the input becomes what a cluster has.
-func registerSnapshot(inv *invocation, flags *flag.FlagSet) {
+func registerSnapshot(inv *invocation, flags *pflag.FlagSet) {
 	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the newest time that an API server put into the input, or else the clock)")
 	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(list string) (err error) {
 		inv.none, err = parseKinds(list)
 		return err
 	})
 	flags.BoolVar(&inv.fullHealth, "at-full-health", false, "add the pods that the workloads have when all is well: for manifests, which have no pods")
-	flags.IntVar(&inv.nodes, "nodes", 0, "with -at-full-health: add this `number` of nodes for the pods")
+	flags.IntVar(&inv.nodes, "nodes", 0, "with --at-full-health: add this `number` of nodes for the pods")
+	if inv.command.name == "drain" { // which reads no roles
+		return
+	}
 	flags.BoolVar(&inv.builtinRoles, "builtin-roles", false, "add the ClusterRoles admin, edit and view, and what they aggregate in every cluster")
 }
 
 // registerCores adds the flags of commands that plan.
-func registerCores(inv *invocation, flags *flag.FlagSet) {
+func registerCores(inv *invocation, flags *pflag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "plan the requests that kube-controller-manager of this `release` would send, its defects included: ")
 	flags.Func("core", "plan only this `core`; may be given again: "+strings.Join(coreNames(), ", "), func(name string) error {
 		inv.names = append(inv.names, name)
@@ -174,7 +293,7 @@ func registerCores(inv *invocation, flags *flag.FlagSet) {
 	registerState(inv, flags)
 }
 
-func registerUpstream(inv *invocation, flags *flag.FlagSet, name, text string) {
+func registerUpstream(inv *invocation, flags *pflag.FlagSet, name, text string) {
 	flags.Func(name, text+strings.Join(releases, ", "), func(release string) error {
 		upstream, err := purekube.ParseUpstream(release)
 		inv.matchUpstream = upstream
@@ -183,7 +302,7 @@ func registerUpstream(inv *invocation, flags *flag.FlagSet, name, text string) {
 }
 
 // registerState adds the flags about what manifests do not say.
-func registerState(inv *invocation, flags *flag.FlagSet) {
+func registerState(inv *invocation, flags *pflag.FlagSet) {
 	flags.Func("ttl-step", "the `step` that the ttl controller is at (default: recovered from the nodes)", func(s string) error {
 		step, err := ttlStep(s)
 		inv.ttlStep = &step
@@ -193,7 +312,7 @@ func registerState(inv *invocation, flags *flag.FlagSet) {
 		"the input has all pods: one that it lacks does not exist and is not to be looked up")
 }
 
-func registerFailOn(inv *invocation, flags *flag.FlagSet, known []string) {
+func registerFailOn(inv *invocation, flags *pflag.FlagSet, known []string) {
 	flags.Func("fail-on", "what the exit status tells besides wrong input, a `list` of "+strings.Join(known, ", ")+" (default error)", func(list string) (err error) {
 		inv.failOn, err = parseFailOn(list, known)
 		return err
@@ -206,14 +325,14 @@ func (inv *invocation) check(sys system) (err error) {
 	if inv.at != "" {
 		inv.nowFrom = nowFromFlag
 		if inv.now, err = time.Parse(time.RFC3339, inv.at); err != nil {
-			return fmt.Errorf("-now %q: not a time as RFC 3339 writes it, such as 2026-11-21T01:11:07Z", inv.at)
+			return fmt.Errorf("--now %q: not a time as RFC 3339 writes it, such as 2026-11-21T01:11:07Z", inv.at)
 		}
 	}
 	if inv.cores, err = selectCores(inv.names); err != nil {
 		return err
 	}
 	if inv.command.name == "drain" {
-		if err := inv.takeNodes(sys); err != nil {
+		if err := inv.drain.checkNodes(); err != nil {
 			return err
 		}
 	}
@@ -229,51 +348,32 @@ func (inv *invocation) check(sys system) (err error) {
 		return nil
 	case !slices.Contains(inv.command.outputs, inv.output):
 		return fmt.Errorf("-o %q: %s prints %s", inv.output, inv.command.name, strings.Join(inv.command.outputs, ", "))
-	case inv.command.about != "" && inv.about == "" && inv.command.name != "drain":
-		return fmt.Errorf("%s needs %s", inv.command.name, inv.command.about)
+	case inv.command.name == "explain" && inv.about == "":
+		return fmt.Errorf("explain needs an object: KIND/NAMESPACE/NAME, or KIND/NAME of an object without a namespace")
 	case never && !judged:
-		return fmt.Errorf("-fail-on never is for drain and the core disruption")
+		return fmt.Errorf("--fail-on never is for drain and the core disruption")
 	case inv.passEmptyBudgets && !never:
-		return fmt.Errorf("-ignore-budgets-without-pods is for -fail-on never")
+		return fmt.Errorf("--ignore-budgets-without-pods is for --fail-on never")
 	case inv.maxUnzipped < 1 || inv.maxUnzipped > math.MaxInt64>>20:
-		return fmt.Errorf("-max-unzipped %d: must be a number of MiB, 1 or more", inv.maxUnzipped)
+		return fmt.Errorf("--max-unzipped %d: must be a number of MiB, 1 or more", inv.maxUnzipped)
 	case inv.nodes < 0 || inv.nodes > manifests.MaxNodes:
-		return fmt.Errorf("-nodes %d: must be a number from 0 to %d", inv.nodes, manifests.MaxNodes)
+		return fmt.Errorf("--nodes %d: must be a number from 0 to %d", inv.nodes, manifests.MaxNodes)
 	case inv.nodes > 0 && !inv.fullHealth:
-		return fmt.Errorf("-nodes is for -at-full-health")
+		return fmt.Errorf("--nodes is for --at-full-health")
 	case inv.demo && len(inv.paths) > 0:
-		return fmt.Errorf("-demo is the embedded cluster, and %s is not in it: only one of them", inv.paths[0])
+		return fmt.Errorf("--demo is the embedded cluster, and %s is not in it: only one of them", inv.paths[0])
 	case !inv.demo && len(inv.paths) == 0 && !sys.piped:
-		return fmt.Errorf("%s has nothing to read: name files or directories, or pipe kubectl get into it (-demo is the cluster embedded in purekube)",
+		return fmt.Errorf("%s has nothing to read: name files or directories with -f, or pipe kubectl get into it (--demo is the cluster embedded in purekube)",
 			inv.command.name)
 	}
 	return nil
 }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, `purekube says what five controllers of kube-controller-manager would do with the objects in manifests, whether nodes
+// aboutPurekube is the first part of the help text.
+const aboutPurekube = `purekube says what five controllers of kube-controller-manager would do with the objects in manifests, whether nodes
 drain, and why. It talks to no cluster and changes nothing.
 
-usage: purekube COMMAND [flags] [FILE | DIRECTORY | - …]
-
-`)
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
-	}
-	fmt.Fprint(w, `
-Without files it reads what is piped into it. Without arguments it plans a small cluster that is embedded in it; -demo is
-that cluster for every command. purekube COMMAND -h lists the flags.
-`, exitStatusHelp, `
-A large dump is read about twice as fast as JSON (kubectl get … -o json); files may be compressed with gzip.
-`)
-}
-
-func (c command) usage(w io.Writer, flags *flag.FlagSet) {
-	args := "[FILE | DIRECTORY | - …]"
-	if c.about != "" {
-		args = c.about + " " + args
-	}
-	fmt.Fprintf(w, "%s: %s.\n\nusage: purekube %s [flags] %s\n\n", c.name, c.summary, c.name, args)
-	flags.SetOutput(w)
-	flags.PrintDefaults()
-}
+Without files it reads what is piped into it. Without arguments it plans a small cluster that is embedded in it; --demo is
+that cluster for every command. A large dump is read about twice as fast as JSON (kubectl get … -o json); files may be
+compressed with gzip.
+`

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func TestReadmeShowsTheDrain(t *testing.T) {
 	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/embedded.drain.txt")
 	require.NoError(t, err)
-	require.Contains(t, string(readme), "`purekube drain all -force -demo` prints:\n\n```text\n"+string(want)+"```\n")
+	require.Contains(t, string(readme), "`purekube drain all --force --demo` prints:\n\n```text\n"+string(want)+"```\n")
 }
 
 // Without arguments the embedded cluster is planned, and the first line says so. What is piped is read without a path.
@@ -47,10 +48,10 @@ func TestInputWithoutPaths(t *testing.T) {
 	stdout, stderr := start(false, "")
 	require.True(t, strings.HasPrefix(stdout, first), stdout)
 	require.Empty(t, stderr)
-	stdout, stderr = start(false, "", "plan", "-demo", "-o", "json")
+	stdout, stderr = start(false, "", "plan", "--demo", "-o", "json")
 	require.True(t, stdjson.Valid([]byte(stdout)))
 	require.True(t, strings.HasPrefix(stderr, first), "beside output for programs")
-	asked, _ := start(true, "", "plan", "-demo")
+	asked, _ := start(true, "", "plan", "--demo")
 	bare, _ := start(false, "")
 	require.Equal(t, bare, asked)
 
@@ -73,18 +74,18 @@ func TestInputWithoutPaths(t *testing.T) {
 func TestNoInputIsNotTheDemo(t *testing.T) {
 	const first = "The cluster embedded in purekube."
 	for _, args := range [][]string{
-		{"plan"}, {"explain", "pdb/shop/checkout"}, {"drain", "all"}, {"drain", "worker-1"}, {"drain", "-waves"}, {"lint"}, {"report"}, {"diff"},
-		{"plan", "-o", "json"}, {"lint", "-fail-on", "none"}, {"drain", "all", "-at-full-health", "-nodes", "3"},
+		{"plan"}, {"explain", "pdb/shop/checkout"}, {"drain", "all"}, {"drain", "worker-1"}, {"drain", "--waves"}, {"lint"}, {"report"}, {"diff"},
+		{"plan", "-o", "json"}, {"lint", "--fail-on", "none"}, {"drain", "all", "--at-full-health", "--nodes", "3"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			want := "purekube: " + args[0] + " has nothing to read: name files or directories, or pipe kubectl get into it " +
-				"(-demo is the cluster embedded in purekube)\n"
+			want := "purekube: " + args[0] + " has nothing to read: name files or directories with -f, or pipe kubectl get into it " +
+				"(--demo is the cluster embedded in purekube)\n"
 			require.Equal(t, outcome{status: exitInput, stderr: want}, plan(t, nil, "", args...))
-			demo := plan(t, nil, "", append(slices.Clone(args), "-demo")...)
+			demo := plan(t, nil, "", append(slices.Clone(args), "--demo")...)
 			require.Contains(t, demo.stdout+demo.stderr, first)
-			both := plan(t, nil, "", append(slices.Clone(args), "-demo", "mine.yaml")...)
+			both := plan(t, nil, "", append(slices.Clone(args), "--demo", "-f", "mine.yaml")...)
 			require.Equal(t, exitInput, both.status)
-			require.Contains(t, both.stderr, "-demo is the embedded cluster, and mine.yaml is not in it: only one of them")
+			require.Contains(t, both.stderr, "--demo is the embedded cluster, and mine.yaml is not in it: only one of them")
 			empty := plan(t, nil, "", append(slices.Clone(args), "")...)
 			require.Equal(t, outcome{status: exitInput,
 				stderr: "purekube: an argument of " + args[0] + " is empty, such as a shell variable without a value\n"}, empty)
@@ -92,26 +93,53 @@ func TestNoInputIsNotTheDemo(t *testing.T) {
 	}
 }
 
-// A file where a node must be, and a node as kubectl get -o name prints it, are told what to write.
+// A node may be written as kubectl get -o name prints it. A file where a node must be is told where to go.
 func TestDrainSaysHowNodesAreNamed(t *testing.T) {
-	files := fstest.MapFS{"node/worker-1": {Data: []byte(named(nodeWithout, "worker-1"))}}
+	files := fstest.MapFS{"dump": {Data: []byte(named(nodeWithout, "worker-1"))}}
 	for _, tc := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"dump.yaml"}, "purekube: drain dump.yaml: nodes, or all, come before files: drain all dump.yaml\n"},
-		{[]string{"./dump"}, "purekube: drain ./dump: nodes, or all, come before files: drain all ./dump\n"},
-		{[]string{"-"}, "purekube: drain -: nodes, or all, come before files: drain all -\n"},
-		{[]string{"node/worker-2"}, "purekube: drain node/worker-2: write the name of the node alone: drain worker-2\n"},
-		{[]string{"worker-1", "nodes/worker-2", "-"}, "purekube: drain nodes/worker-2: write the name of the node alone: drain worker-2\n"},
-		{[]string{"-waves", "no/worker-2", "-"}, "purekube: drain no/worker-2: write the name of the node alone: drain worker-2\n"},
+		{[]string{"dump.yaml"}, "purekube: drain dump.yaml: not the name of a node (-f reads files)\n"},
+		{[]string{"./dump"}, "purekube: drain ./dump: not the name of a node (-f reads files)\n"},
+		{[]string{"all", "dump"}, "purekube: drain all takes no other node (-f reads files)\n"},
+		{[]string{"pod/worker-1", "-f", "dump"}, "purekube: drain pod/worker-1: not the name of a node (-f reads files)\n"},
+		{[]string{"worker-1", "-l", "pool=a", "-f", "dump"}, "purekube: drain takes either the names of nodes or --selector\n"},
 	} {
-		got := plan(t, files, "", append([]string{"drain"}, tc.args...)...)
-		require.Equal(t, outcome{status: exitInput, stderr: tc.want}, got, tc.args)
+		got := run(append([]string{"drain"}, tc.args...), system{files: overlay{files}, now: noonClock, stdout: io.Discard, stderr: &bytes.Buffer{}})
+		require.Equal(t, exitInput, got, tc.args)
+		var errs bytes.Buffer
+		run(append([]string{"drain"}, tc.args...), system{files: overlay{files}, now: noonClock, stdout: io.Discard, stderr: &errs})
+		require.Equal(t, tc.want, errs.String(), tc.args)
 	}
-	got := plan(t, files, "", "drain", "all", "node/worker-1", "-none", "pods,pdb")
-	require.Empty(t, got.stderr, "there is a file of this name")
-	require.Equal(t, exitPlanned, got.status)
+	for _, name := range []string{"node/worker-1", "nodes/worker-1", "no/worker-1", "worker-1"} {
+		got := plan(t, files, "", "drain", name, "--none", "pods,pdb", "-f", "dump")
+		require.Empty(t, got.stderr, name)
+		require.Contains(t, got.stdout, "worker-1", name)
+		require.Equal(t, exitPlanned, got.status)
+	}
+}
+
+// --selector drains the nodes with these labels.
+func TestDrainOfNodesWithLabels(t *testing.T) {
+	labelled := func(name, pool string) string {
+		return `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `","labels":{"pool":"` + pool + `"}}}`
+	}
+	input := labelled("a-1", "a") + labelled("a-2", "a") + labelled("b-1", "b")
+	got := plan(t, nil, input, "drain", "-l", "pool=a", "--none", "pods,pdb", "-o", "json", "-")
+	require.Empty(t, got.stderr)
+	require.Contains(t, got.stdout, `"a-1"`)
+	require.Contains(t, got.stdout, `"a-2"`)
+	require.NotContains(t, got.stdout, `"b-1"`)
+	for selector, want := range map[string]string{
+		"pool=c": "purekube: no Node in the input has the labels pool=c\n",
+		"pool=(": "purekube: --selector \"pool=(\": ",
+	} {
+		got = plan(t, nil, input, "drain", "-l", selector, "--none", "pods,pdb", "-")
+		require.Equal(t, exitInput, got.status)
+		require.Contains(t, got.stderr, want)
+		require.Empty(t, got.stdout)
+	}
 }
 
 // A chart has no pods: drains and budgets are refused or not known, until they are added.
@@ -120,18 +148,18 @@ func TestAtFullHealth(t *testing.T) {
 	require.Equal(t, exitInput, got.status)
 	require.Contains(t, got.stderr, "the input has no Pod")
 
-	got = plan(t, nil, chart, "drain", "all", "-at-full-health", "-nodes", "2", "-fail-on", "never", "-")
+	got = plan(t, nil, chart, "drain", "all", "--at-full-health", "--nodes", "2", "--fail-on", "never", "-")
 	require.Empty(t, got.stderr)
 	require.Equal(t, exitPlanned, got.status)
 	require.Contains(t, got.stdout, "node-1  in 2 rounds  2")
-	require.Contains(t, got.stdout, "The room of the nodes that -nodes adds is not known: evicted pods are assumed to find a node.")
+	require.Contains(t, got.stdout, "The room of the nodes that --nodes adds is not known: evicted pods are assumed to find a node.")
 
-	got = plan(t, nil, chart, "plan", "-at-full-health", "-fail-on", "never", "-")
+	got = plan(t, nil, chart, "plan", "--at-full-health", "--fail-on", "never", "-")
 	require.Equal(t, exitPlanned, got.status, got.stderr)
 	require.Contains(t, got.stdout, "1 allowed, 4 healthy, 3 desired, 4 expected")
 
 	broken := strings.Replace(chart, "selector: {matchLabels: {app: web}}, template", "template", 1)
-	got = plan(t, nil, broken, "drain", "all", "-at-full-health", "-nodes", "2", "-none", "pods,rs", "-")
+	got = plan(t, nil, broken, "drain", "all", "--at-full-health", "--nodes", "2", "--none", "pods,rs", "-")
 	require.Equal(t, exitInput, got.status)
 	require.Contains(t, got.stderr, "document 2: Deployment default/web: spec.selector: required")
 	require.Contains(t, got.stderr, "drain: not answered: something could not be read that is a Pod, or may be one")
@@ -139,13 +167,13 @@ func TestAtFullHealth(t *testing.T) {
 
 // explain is about one object. It knows kinds as kubectl does, and an object that is not there is an error.
 func TestExplain(t *testing.T) {
-	got := plan(t, nil, chart, "explain", "pdb/web", "-at-full-health", "-")
+	got := plan(t, nil, chart, "explain", "pdb/web", "--at-full-health", "-")
 	require.Empty(t, got.stderr)
 	require.Contains(t, got.stdout, "it sets maxUnavailable 1 for pods with app=web")
 	require.NotContains(t, got.stdout, "ttl")
 
 	var report jsonReport
-	got = plan(t, nil, chart, "explain", "PodDisruptionBudget/default/web", "-o", "json", "-at-full-health", "-")
+	got = plan(t, nil, chart, "explain", "PodDisruptionBudget/default/web", "-o", "json", "--at-full-health", "-")
 	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
 	require.Len(t, report.Cores[0].Objects, 1)
 	explanation := report.Cores[0].Objects[0].Explanation.(map[string]any)
@@ -168,7 +196,7 @@ func TestExplain(t *testing.T) {
 func TestDiff(t *testing.T) {
 	const eleven = "2026-11-21T11:00:00Z"
 	input := strings.Replace(serviceCIDR("a", eleven, "10.0.0.0/24"), `"name":"a"`, `"name":"a","uid":"u"`, 1) + serviceCIDR("b", eleven, "10.0.0.0/24") + ipAddress("10.0.0.1", "IPv4", service("n", "s"))
-	got := plan(t, nil, input, "diff", "-upstream", "v1.36", "-")
+	got := plan(t, nil, input, "diff", "--upstream", "v1.36", "-")
 	require.Empty(t, got.stderr)
 	text := strings.Join(strings.Fields(got.stdout), " ")
 	require.Contains(t, text, "servicecidr: ServiceCIDR b differs (D-1) purekube: SetCondition b: Ready=False Terminating kube-controller-manager v1.36: RemoveFinalizer b")
@@ -181,7 +209,7 @@ func TestDiff(t *testing.T) {
 
 	got = plan(t, nil, strings.Replace(named(nodeWithout, "mine"), "name: mine", "name: mine\n  uid: u", 1), "diff", "-")
 	require.Contains(t, got.stdout, "does something else for 0 objects")
-	got = plan(t, nil, "", "diff", "-upstream", "v1.2")
+	got = plan(t, nil, "", "diff", "--upstream", "v1.2")
 	require.Equal(t, exitInput, got.status)
 }
 
@@ -189,7 +217,7 @@ func TestDiff(t *testing.T) {
 func TestBuiltinRoles(t *testing.T) {
 	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: team, labels: {rbac.authorization.k8s.io/aggregate-to-view: \"true\"}}\nrules: [{verbs: [get], apiGroups: [example.com], resources: [widgets]}]\n"
 	require.NotContains(t, plan(t, nil, role, "plan", "-").stdout, "SetRules")
-	require.Contains(t, plan(t, nil, role, "plan", "-builtin-roles", "-").stdout, "3 rbacaggregate.SetRules")
+	require.Contains(t, plan(t, nil, role, "plan", "--builtin-roles", "-").stdout, "3 rbacaggregate.SetRules")
 }
 
 func TestVersionAndHelp(t *testing.T) {
@@ -201,6 +229,9 @@ func TestVersionAndHelp(t *testing.T) {
 		require.Contains(t, out.String(), c.name+" ")
 		got := plan(t, nil, "", c.name, "-h")
 		require.Equal(t, exitPlanned, got.status)
-		require.Contains(t, got.stdout, "usage: purekube "+c.name)
+		require.Contains(t, got.stdout, "Usage:\n  purekube "+c.name)
+		for _, example := range c.example {
+			require.Contains(t, got.stdout, example)
+		}
 	}
 }

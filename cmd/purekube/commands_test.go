@@ -40,9 +40,9 @@ func TestCommandsOfThePages(t *testing.T) {
 				if slices.ContainsFunc(kinds, func(kind string) bool { return manifests.Namespaced(kindNamed(kind)) }) {
 					require.Contains(t, text, " -A ", "it is about all namespaces")
 				}
-				require.Empty(t, missingKinds(inv, kinds), "kinds that the answer rests on")
+				require.Empty(t, missingKinds(*inv, kinds), "kinds that the answer rests on")
 				if inv.command.name == "drain" || inv.output == outputHTML {
-					require.True(t, inv.drain.flags.IgnoreDaemonSets && inv.drain.flags.DeleteEmptyDirData, "-ignore-daemonsets -delete-emptydir-data")
+					require.True(t, inv.drain.flags.IgnoreDaemonSets && inv.drain.flags.DeleteEmptyDirData, "--ignore-daemonsets --delete-emptydir-data")
 				}
 			})
 		}
@@ -84,13 +84,13 @@ func TestMissingKinds(t *testing.T) {
 			[]string{"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "ResourceClaim", "ResourceClaimTemplate"}},
 		{"pods,nodes", "-drain all -", []string{"PodDisruptionBudget", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}},
 		{"servicecidrs", "-", []string{"IPAddress"}},
-		{"clusterroles,nodes", "-explain -", nil},
+		{"clusterroles,nodes", "--explain -", nil},
 	} {
 		inv, err := parse(withCommand(strings.Fields(tc.args)), system{now: noonClock, piped: true})
 		require.NoError(t, err)
 		kinds, err := parseKinds(tc.kinds)
 		require.NoError(t, err)
-		missing := missingKinds(inv, kinds)
+		missing := missingKinds(*inv, kinds)
 		slices.Sort(missing)
 		slices.Sort(tc.want)
 		require.Equal(t, tc.want, slices.Compact(missing))

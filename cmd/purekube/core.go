@@ -8,7 +8,7 @@ import (
 
 // core is one of the library's packages as this program shows it.
 type core struct {
-	// name is the package's, and what -core takes.
+	// name is the package's, and what --core takes.
 	name string
 	// plan says what the controller would do, sorted by object.
 	plan func(*cluster, settings) section
@@ -42,7 +42,7 @@ func coreNames() []string {
 func selectCores(names []string) ([]core, error) {
 	for _, name := range names {
 		if !slices.Contains(coreNames(), name) {
-			return nil, fmt.Errorf("-core %q: there is %s", name, strings.Join(coreNames(), ", "))
+			return nil, fmt.Errorf("--core %q: there is %s", name, strings.Join(coreNames(), ", "))
 		}
 	}
 	if len(names) == 0 {

@@ -17,29 +17,29 @@ var large = []struct {
 	args  []string
 	input func(n int) string
 }{
-	{"pods whose template is missing", []string{"-core", "resourceclaim"}, func(n int) string {
+	{"pods whose template is missing", []string{"--core", "resourceclaim"}, func(n int) string {
 		return repeated(n, func(i int) string { return strings.Replace(oneLine(lostTemplateJSON), "%", fmt.Sprint(i), 2) })
 	}},
-	{"budgets that hold a pod each", []string{"-core", "disruption", "-explain"}, func(n int) string {
+	{"budgets that hold a pod each", []string{"--core", "disruption", "--explain"}, func(n int) string {
 		return repeated(n, func(i int) string {
 			app := fmt.Sprint("a", i)
 			return budgetOf(app, app, `"maxUnavailable":0`, noStatus) + podOf(app, app, "StatefulSet", "n", "True") + statefulSetOf(app, 1)
 		})
 	}},
-	{"pods without a controller", []string{"-core", "disruption", "-explain"}, func(n int) string {
+	{"pods without a controller", []string{"--core", "disruption", "--explain"}, func(n int) string {
 		return budgetOf("db", "db", `"minAvailable":1`, noStatus) + repeated(n, func(i int) string {
 			return oneLine(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"db-%d","labels":{"app":"db"}},"spec":{"nodeName":"n"},
 				"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`, i)) + "\n"
 		})
 	}},
-	{"entries of spec.cidrs", []string{"-core", "servicecidr", "-explain", "-none", "ip"}, func(n int) string {
+	{"entries of spec.cidrs", []string{"--core", "servicecidr", "--explain", "--none", "ip"}, func(n int) string {
 		cidrs := make([]string, n)
 		for i := range cidrs {
 			cidrs[i] = fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
 		}
 		return serviceCIDR("x", "", cidrs...)
 	}},
-	{"a claim with many consumers, as a page", []string{"-core", "resourceclaim", "-o", "html"}, func(n int) string {
+	{"a claim with many consumers, as a page", []string{"--core", "resourceclaim", "-o", "html"}, func(n int) string {
 		consumers := make([]string, n)
 		for i := range consumers {
 			consumers[i] = fmt.Sprintf(`{"resource":"pods","name":"p%d","uid":"u"}`, i)
@@ -57,9 +57,9 @@ var large = []struct {
 				return podOf(fmt.Sprint("db-", i), "db", "StatefulSet", fmt.Sprint("n", i), "True")
 			})
 	}},
-	{"a drain of all nodes that a budget is short for", []string{"-drain", "all", "-force"}, shortEverywhere},
-	{"a page of all nodes that a budget is short for", []string{"-o", "html", "-core", "disruption", "-force"}, shortEverywhere},
-	{"ranges, as a page", []string{"-core", "servicecidr", "-o", "html"}, func(n int) string {
+	{"a drain of all nodes that a budget is short for", []string{"-drain", "all", "--force"}, shortEverywhere},
+	{"a page of all nodes that a budget is short for", []string{"-o", "html", "--core", "disruption", "--force"}, shortEverywhere},
+	{"ranges, as a page", []string{"--core", "servicecidr", "-o", "html"}, func(n int) string {
 		return repeated(n, func(i int) string {
 			return serviceCIDR(fmt.Sprint("x", i), "", fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)) +
 				ipAddress(fmt.Sprintf("10.%d.%d.1", i/256, i%256), "IPv4", service("shop", "a"))

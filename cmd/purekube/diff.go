@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	stdjson "encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -12,11 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
 )
 
-func registerDiff(inv *invocation, flags *flag.FlagSet) {
+func registerDiff(inv *invocation, flags *pflag.FlagSet) {
 	registerUpstream(inv, flags, "upstream", "compare with kube-controller-manager of this `release` (default the newest): ")
 	registerState(inv, flags)
 	flags.Func("core", "compare only this `core`; may be given again", func(name string) error {

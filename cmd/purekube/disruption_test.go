@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// drained runs the core over manifests with -explain, without the closing lines.
+// drained runs the core over manifests with --explain, without the closing lines.
 func drained(t *testing.T, manifests string, args ...string) outcome {
 	t.Helper()
-	got := plan(t, nil, manifests, append([]string{"-core", "disruption", "-explain", "-"}, args...)...)
+	got := plan(t, nil, manifests, append([]string{"--core", "disruption", "--explain", "-"}, args...)...)
 	got.stdout, _, _ = strings.Cut(got.stdout, "\n\nPlan: ")
 	return got
 }
@@ -116,10 +116,10 @@ func TestExplainDisruption(t *testing.T) {
 // A real cluster at rest needs nothing; after two pods became unready and two were evicted, two
 // statuses are written.
 func TestRealBudgets(t *testing.T) {
-	converged := plan(t, nil, "", "-core", "disruption", "-detailed-exitcode", "-now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")
+	converged := plan(t, nil, "", "--core", "disruption", "--detailed-exitcode", "--now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")
 	require.Equal(t, exitPlanned, converged.status, converged.stdout)
 
-	drift := plan(t, nil, "", "-core", "disruption", "-o", "json", "-now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml")
+	drift := plan(t, nil, "", "--core", "disruption", "-o", "json", "--now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml")
 	require.Empty(t, drift.stderr)
 	var report jsonReport
 	require.NoError(t, stdjson.Unmarshal([]byte(drift.stdout), &report))

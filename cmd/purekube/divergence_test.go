@@ -111,7 +111,7 @@ func dumped(t *testing.T, name string) string {
 // differencesOf are the objects with their numbers.
 func differencesOf(t *testing.T, release, objects string) string {
 	t.Helper()
-	got := plan(t, nil, objects, "diff", "-upstream", release, "-o", "json", "-now", "2000-01-01T00:00:00Z", "-none", "pdb,pods,ip", "-")
+	got := plan(t, nil, objects, "diff", "--upstream", release, "-o", "json", "--now", "2000-01-01T00:00:00Z", "--none", "pdb,pods,ip", "-")
 	var answer struct{ Differences []difference }
 	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &answer), got.stderr)
 	var texts []string

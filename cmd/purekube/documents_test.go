@@ -30,14 +30,14 @@ func TestDump(t *testing.T) {
 		"list.yaml": {Data: []byte(list.String())}, "documents.yaml": {Data: []byte(documents.String())},
 		"folder/list.yaml.gz": {Data: compressed.Bytes()},
 	}
-	want := plan(t, files, "", "-core", "ttl", "documents.yaml").stdout
+	want := plan(t, files, "", "--core", "ttl", "documents.yaml").stdout
 	require.Contains(t, want, "Plan: 5000 actions")
 	for _, name := range []string{"list.yaml", "folder"} {
-		got := plan(t, files, "", "-core", "ttl", name)
+		got := plan(t, files, "", "--core", "ttl", name)
 		require.Empty(t, got.stderr)
 		require.Equal(t, want, got.stdout)
 	}
-	cut := plan(t, nil, compressed.String()[:2000], "-core", "ttl", "-")
+	cut := plan(t, nil, compressed.String()[:2000], "--core", "ttl", "-")
 	require.Equal(t, exitInput, cut.status)
 	require.Contains(t, cut.stderr, "unexpected EOF")
 }

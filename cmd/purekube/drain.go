@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -13,7 +12,10 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spf13/pflag"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
@@ -23,9 +25,11 @@ import (
 
 // drainRequest is what the arguments and flags of a drain ask for.
 type drainRequest struct {
-	// nodes are names, or allNodes.
-	nodes []string
-	flags drain.Options
+	// nodes are names, or allNodes. Then selects leaves some out, unless it is nil.
+	nodes    []string
+	selector string
+	selects  labels.Selector
+	flags    drain.Options
 	// together: the nodes drain at the same time. Otherwise, and if inWaves is not set either, each drains alone.
 	together bool
 	// inWaves: waves of so many nodes (0: any number), rounds (0: any number) and the same value of a label (none: any).
@@ -35,26 +39,27 @@ type drainRequest struct {
 }
 
 // register adds the flags that decide about pods. They are called as kubectl drain calls them.
-func (r *drainRequest) register(flags *flag.FlagSet) {
+func (r *drainRequest) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.flags.IgnoreDaemonSets, "ignore-daemonsets", false, "leave the pods of DaemonSets where they are")
 	flags.BoolVar(&r.flags.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods that use an emptyDir")
 	flags.BoolVar(&r.flags.Force, "force", false, "evict pods that no controller recreates")
 }
 
-func registerDrain(inv *invocation, flags *flag.FlagSet) {
+func registerDrain(inv *invocation, flags *pflag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "compute budgets as kube-controller-manager of this `release` does, its defects included: ")
 	registerFailOn(inv, flags, failOnsOfDrain)
 	inv.drain.register(flags)
+	flags.StringVarP(&inv.drain.selector, "selector", "l", "", "drain the nodes with these `labels`, such as pool=a")
 	flags.BoolVar(&inv.drain.together, "together", false, "drain the nodes at the same time, as several kubectl drains do (default: each alone)")
 	inv.drain.registerWaves(flags, "plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
 }
 
 // registerWaves adds the flags of a rolling upgrade.
-func (r *drainRequest) registerWaves(flags *flag.FlagSet, what string) {
+func (r *drainRequest) registerWaves(flags *pflag.FlagSet, what string) {
 	flags.BoolVar(&r.inWaves, "waves", false, what)
-	flags.IntVar(&r.most, "max", 0, "with -waves: how many `nodes` a wave may have, 0: any number")
-	flags.IntVar(&r.rounds, "rounds", 1, "with -waves: how many `rounds` a wave may take, 0: any number")
-	flags.StringVar(&r.by, "by", "", "with -waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
+	flags.IntVar(&r.most, "max", 0, "with --waves: how many `nodes` a wave may have, 0: any number")
+	flags.IntVar(&r.rounds, "rounds", 1, "with --waves: how many `rounds` a wave may take, 0: any number")
+	flags.StringVar(&r.by, "by", "", "with --waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
 }
 
 // command is the drain as a user of kubectl types it.
@@ -93,7 +98,7 @@ func runDrain(inv invocation, sys system) int {
 		var problems []problem
 		// What is wrong with an input without objects is said already.
 		if c.Len() > 0 || len(rep.problems) == 0 {
-			problems = r.problems(f.pods, inv.paths)
+			problems = r.problems(f)
 		}
 		var err error
 		names, undecided := r.decidable(f, r.names(f))
@@ -173,7 +178,16 @@ func (r *drainRequest) options(f *fleet) drain.Options {
 
 // names are the nodes to drain, sorted, each once.
 func (r *drainRequest) names(f *fleet) []string {
-	if r.all() {
+	switch {
+	case r.selects != nil:
+		var names []string
+		for _, n := range f.c.Nodes {
+			if r.selects.Matches(labels.Set(n.Labels)) {
+				names = append(names, n.Name)
+			}
+		}
+		return slices.Compact(slices.Sorted(slices.Values(names)))
+	case r.all():
 		return slices.Sorted(maps.Keys(f.pods))
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.nodes)))

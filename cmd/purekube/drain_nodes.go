@@ -3,14 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -20,68 +19,37 @@ import (
 
 const allNodes = "all"
 
-// all reports whether the drain is of every node of the input.
+// all reports whether the drain is of every node of the input, or of every one that the selector selects.
 func (r *drainRequest) all() bool { return slices.Equal(r.nodes, []string{allNodes}) }
 
-// takeNodes divides the arguments into nodes and the paths behind them. A node is an argument that can be the name of one and
-// is no file or directory. The first argument is a node in any case, unless -waves makes do without.
-func (inv *invocation) takeNodes(sys system) error {
-	r := &inv.drain
-	args := inv.paths
-	if inv.about != "" {
-		args = append([]string{inv.about}, args...)
-	}
-	for i, arg := range args {
-		if err := sys.notANode(arg, i == 0 && !r.inWaves); err != nil {
-			return err
+// checkNodes says what is wrong with the nodes to drain, and takes all of them for waves without nodes.
+func (r *drainRequest) checkNodes() error {
+	for i, arg := range r.nodes {
+		kind, name, slash := strings.Cut(arg, "/")
+		if slash && slices.Contains([]string{"node", "nodes", "no"}, kind) {
+			r.nodes[i] = name
 		}
-		if (i > 0 || r.inWaves) && !sys.mayNameNode(arg) {
-			break
+		if len(validation.IsDNS1123Subdomain(r.nodes[i])) > 0 || slices.Contains([]string{".yaml", ".yml", ".json", ".gz"}, filepath.Ext(arg)) {
+			return fmt.Errorf("drain %s: not the name of a node (-f reads files)", arg)
 		}
-		r.nodes = append(r.nodes, arg)
 	}
-	inv.paths = args[len(r.nodes):]
+	var err error
+	if r.selector != "" {
+		if r.selects, err = labels.Parse(r.selector); err != nil {
+			return fmt.Errorf("--selector %q: %w", r.selector, err)
+		}
+	}
 	switch {
-	case len(r.nodes) == 0 && r.inWaves:
+	case r.selector != "" && len(r.nodes) > 0:
+		return fmt.Errorf("drain takes either the names of nodes or --selector")
+	case len(r.nodes) == 0 && (r.inWaves || r.selector != ""):
 		r.nodes = []string{allNodes}
 	case len(r.nodes) == 0:
-		return fmt.Errorf("drain needs %s", inv.command.about)
+		return fmt.Errorf("drain needs the names of nodes, or all, or --selector")
 	case len(r.nodes) > 1 && slices.Contains(r.nodes, allNodes):
-		other := r.nodes[slices.IndexFunc(r.nodes, func(node string) bool { return node != allNodes })]
-		return fmt.Errorf("drain all: there is no file or directory %s, and all takes no other node", other)
+		return fmt.Errorf("drain all takes no other node (-f reads files)")
 	}
 	return r.check()
-}
-
-// mayNameNode reports whether the argument can be the name of a node, and is no path.
-func (sys system) mayNameNode(arg string) bool { return looksLikeNode(arg) && !sys.exists(arg) }
-
-func looksLikeNode(arg string) bool {
-	return len(validation.IsDNS1123Subdomain(arg)) == 0 &&
-		!slices.Contains([]string{".yaml", ".yml", ".json", ".gz"}, filepath.Ext(arg))
-}
-
-// exists reports whether there is such a file or directory.
-func (sys system) exists(arg string) bool {
-	stat := os.Stat
-	if sys.files != nil {
-		stat = func(name string) (fs.FileInfo, error) { return fs.Stat(sys.files, name) }
-	}
-	_, err := stat(arg)
-	return err == nil
-}
-
-// notANode says what to write in place of an argument that names a node as kubectl get prints it, or a file where a node
-// must be.
-func (sys system) notANode(arg string, first bool) error {
-	kind, name, slash := strings.Cut(arg, "/")
-	switch {
-	case slash && slices.Contains([]string{"node", "nodes", "no"}, kind) && name != "" && !sys.exists(arg):
-		return fmt.Errorf("drain %s: write the name of the node alone: drain %s", arg, name)
-	case first && !looksLikeNode(arg):
-		return fmt.Errorf("drain %s: nodes, or all, come before files: drain all %s", arg, arg)
-	}
-	return nil
 }
 
 // podsOnNodes counts the pods of each node of the input, and finds pods by name. A node is one that has an object, or a pod.
@@ -99,24 +67,20 @@ func podsOnNodes(c *cluster) (pods map[string]int, podOf map[types.NamespacedNam
 	return pods, podOf
 }
 
-// problems are what is wrong with the names of nodes and of paths: a table without rows, or a drained node of a misspelt name,
-// would look like success.
-func (r *drainRequest) problems(pods map[string]int, paths []string) (found []problem) {
-	if r.all() {
-		if len(pods) == 0 {
-			found = append(found, problem{what: "no Node in the input, and no pod on a node"})
-		}
-		return found
+// problems are what is wrong with the names of nodes: a table without rows, or a drained node of a misspelt name, would look
+// like success.
+func (r *drainRequest) problems(f *fleet) (found []problem) {
+	switch {
+	case r.selects != nil && len(r.names(f)) == 0:
+		return []problem{{what: fmt.Sprintf("no Node in the input has the labels %s", r.selector)}}
+	case r.all() && len(f.pods) == 0:
+		return []problem{{what: "no Node in the input, and no pod on a node"}}
+	case r.all():
+		return nil
 	}
 	for _, name := range r.nodes {
-		if _, known := pods[name]; !known {
+		if _, known := f.pods[name]; !known {
 			found = append(found, problem{what: fmt.Sprintf("no Node %s in the input, and no pod on it", name)})
-		}
-	}
-	for _, path := range paths {
-		if _, known := pods[path]; known {
-			found = append(found, problem{what: fmt.Sprintf(
-				"%s is a node of the input, and a file or directory: write ./%s for the file or directory", path, path)})
 		}
 	}
 	return found
@@ -185,17 +149,17 @@ func (r *drainRequest) groups(c *cluster, names []string) (of map[string]string,
 func (r *drainRequest) check() error {
 	switch {
 	case r.together && r.inWaves:
-		return fmt.Errorf("-together and -waves: only one of them")
+		return fmt.Errorf("--together and --waves: only one of them")
 	case r.most < 0:
-		return fmt.Errorf("-max %d: must be a number of nodes, or 0 for any number", r.most)
+		return fmt.Errorf("--max %d: must be a number of nodes, or 0 for any number", r.most)
 	case r.rounds < 0:
-		return fmt.Errorf("-rounds %d: must be a number of rounds, or 0 for any number", r.rounds)
+		return fmt.Errorf("--rounds %d: must be a number of rounds, or 0 for any number", r.rounds)
 	case !r.inWaves && (r.most != 0 || r.rounds != 1 || r.by != ""):
-		return fmt.Errorf("-max, -rounds and -by are for -waves")
+		return fmt.Errorf("--max, --rounds and --by are for --waves")
 	}
 	if r.by != "" {
 		if wrong := validation.IsQualifiedName(r.by); len(wrong) > 0 {
-			return fmt.Errorf("-by %q: not the key of a label: %s", r.by, strings.Join(wrong, "; "))
+			return fmt.Errorf("--by %q: not the key of a label: %s", r.by, strings.Join(wrong, "; "))
 		}
 	}
 	return nil
@@ -204,7 +168,7 @@ func (r *drainRequest) check() error {
 // checkReport says what is wrong with the flags of a report that draws waves.
 func (r *drainRequest) checkReport(output string) error {
 	if r.inWaves && output != outputHTML {
-		return fmt.Errorf("-waves is for -o %s", outputHTML)
+		return fmt.Errorf("--waves is for -o %s", outputHTML)
 	}
 	return r.check()
 }

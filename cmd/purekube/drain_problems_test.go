@@ -22,12 +22,12 @@ func TestDrainNamesBudgetsThatSelectNothing(t *testing.T) {
 	}{
 		{"plan", "the others are compared with it", "plan", exitPlan, 1},
 		{"drain", "each node alone", "drain all", exitPlan, 1},
-		{"drain together", "the same", "drain -together node-a", exitPlan, 1},
-		{"drain in waves", "the same", "drain -waves", exitPlan, 1},
-		{"report", "the plan in it has said it", "report -waves", exitPlan, 1},
-		{"report of another core", "only the waves have it", "report -waves -core ttl", exitPlan, 1},
+		{"drain together", "the same", "drain --together node-a", exitPlan, 1},
+		{"drain in waves", "the same", "drain --waves", exitPlan, 1},
+		{"report", "the plan in it has said it", "report --waves", exitPlan, 1},
+		{"report of another core", "only the waves have it", "report --waves --core ttl", exitPlan, 1},
 		{"drain of another node", "the budget is not in the namespace of a pod that is drained", "drain node-b", exitPlanned, 0},
-		{"not asked for", "it is an error of the plan", "drain all -fail-on none", exitPlanned, 1},
+		{"not asked for", "it is an error of the plan", "drain all --fail-on none", exitPlanned, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, input, append(strings.Fields(tc.args), "-")...)
@@ -37,7 +37,7 @@ func TestDrainNamesBudgetsThatSelectNothing(t *testing.T) {
 	}
 }
 
-// The nodes of -nodes are others than those of the input.
+// The nodes of --nodes are others than those of the input.
 func TestNodesOfOtherNames(t *testing.T) {
 	c := load(manifestsOf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-2"}}`), "-")
 	c.atFullHealth(3)

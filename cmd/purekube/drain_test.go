@@ -69,7 +69,7 @@ node-a  in 3 rounds  3     3        0        0
     round 3: evicts shop/db-2
     budget shop/db: of 3 pods on this node, 1 can be evicted at once
 `},
-		{name: "flag", reason: "kubectl's flags have kubectl's names", args: []string{"-drain", "node-d", "-ignore-daemonsets"}, want: `kubectl drain --ignore-daemonsets
+		{name: "flag", reason: "kubectl's flags have kubectl's names", args: []string{"-drain", "node-d", "--ignore-daemonsets"}, want: `kubectl drain --ignore-daemonsets
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 node-d  now     1     0        1        0
     skips shop/proxy-0: ignoring DaemonSet-managed Pods
@@ -79,7 +79,7 @@ NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 node-z  now     0     0        0        0
     no pod of the input is on the node
 `},
-		{name: "exit status", reason: "for a pipeline", args: []string{"-drain", "node-c", "-fail-on", "never"}, status: exitNever, want: `kubectl drain
+		{name: "exit status", reason: "for a pipeline", args: []string{"-drain", "node-c", "--fail-on", "never"}, status: exitNever, want: `kubectl drain
 In the way:
     budget shop/ledger (maxUnavailable 0) never allows a disruption
         pods: shop/ledger-0
@@ -177,18 +177,18 @@ func TestNothingToDrain(t *testing.T) {
 		{"empty input", "the pipe broke", allNodes, "", "purekube: standard input: no Kubernetes object in it\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := plan(t, nil, tc.input, "-drain", tc.node, "-none", "pods,pdb,sts", "-")
+			got := plan(t, nil, tc.input, "-drain", tc.node, "--none", "pods,pdb,sts", "-")
 			require.Equal(t, outcome{status: exitInput, stderr: tc.want}, got, tc.reason)
 		})
 	}
-	twice := plan(t, nil, pod+pod, "-drain", "node-a", "-none", "pdb,sts", "-")
+	twice := plan(t, nil, pod+pod, "-drain", "node-a", "--none", "pdb,sts", "-")
 	require.Equal(t, exitInput, twice.status)
 	require.Contains(t, twice.stderr, "Pod shop/db-0: several objects in the snapshot have this name")
 }
 
 // The embedded cluster, as the documentation shows it.
 func TestDrainEmbedded(t *testing.T) {
-	golden(t, "embedded.drain.txt", plan(t, nil, "", "-now", noon, "-drain", "all", "-force", "-demo").stdout)
+	golden(t, "embedded.drain.txt", plan(t, nil, "", "--now", noon, "-drain", "all", "--force", "--demo").stdout)
 }
 
 // The flags of a command are not those of another one.
@@ -197,11 +197,11 @@ func TestDrainFlags(t *testing.T) {
 		name, want string
 		args       []string
 	}{
-		{"no node", "drain needs NODE", []string{"drain"}},
-		{"requests", `-o "requests": drain prints text, json`, []string{"drain", "all", "-o", "requests"}},
-		{"action", `"action": there is error, never, none`, []string{"drain", "all", "-demo", "-fail-on", "action"}},
-		{"flag of drain", "flag provided but not defined: -force", []string{"plan", "-force"}},
-		{"no such command", `"drian" is not a command: plan, explain, drain, lint, report, diff, version`, []string{"drian"}},
+		{"no node", "drain needs the names of nodes, or all, or --selector", []string{"drain"}},
+		{"requests", `-o "requests": drain prints text, json, yaml`, []string{"drain", "all", "-o", "requests"}},
+		{"action", `"action": there is error, never, none`, []string{"drain", "all", "--demo", "--fail-on", "action"}},
+		{"flag of drain", "unknown flag: --force (purekube plan --help lists the flags)", []string{"plan", "--force"}},
+		{"no such command", `unknown command "drian" for "purekube" Did you mean this? drain`, []string{"drian"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, "", tc.args...)
@@ -218,7 +218,7 @@ func TestDrainFlags(t *testing.T) {
 
 // -o json prints the library's drains.
 func TestDrainJSON(t *testing.T) {
-	got := plan(t, nil, "", "drain", "all", "-demo", "-o", "json", "-now", noon)
+	got := plan(t, nil, "", "drain", "all", "--demo", "-o", "json", "--now", noon)
 	var report jsonDrains
 	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
 	require.Equal(t, formatVersion, report.FormatVersion)
@@ -231,7 +231,7 @@ func TestDrainJSON(t *testing.T) {
 
 // What is in the way of a fleet fits on a screen: the worst causes, and the nodes by outcome.
 func TestDrainOfAFleet(t *testing.T) {
-	got := plan(t, nil, scaleInput(scaleBudgets, 300), "drain", "all", "-now", noon, "-")
+	got := plan(t, nil, scaleInput(scaleBudgets, 300), "drain", "all", "--now", noon, "-")
 	require.Empty(t, got.stderr)
 	require.LessOrEqual(t, strings.Count(got.stdout, "\n"), 30, got.stdout)
 	require.Contains(t, got.stdout, "In the way:\n    budget shop/")
@@ -239,7 +239,7 @@ func TestDrainOfAFleet(t *testing.T) {
 	require.Contains(t, got.stdout, "\nnever: 40 nodes (node-002.eu-west-1.compute.internal, ")
 
 	var report jsonDrains
-	got = plan(t, nil, scaleInput(scaleBudgets, 300), "drain", "all", "-now", noon, "-o", "json", "-")
+	got = plan(t, nil, scaleInput(scaleBudgets, 300), "drain", "all", "--now", noon, "-o", "json", "-")
 	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
 	require.Len(t, report.Blockers, 2*scaleBudgets/30)
 	require.NotEmpty(t, report.Blockers[0].Pods[0].Name)

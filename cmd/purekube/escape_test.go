@@ -59,9 +59,9 @@ func TestOutputShowsWhatTheInputHides(t *testing.T) {
 		"YAML": {file: {Data: []byte("a: \x1b\n---\n? \"a\\n::error::e\"\n: 1\n---\n!<\x9b> x\n")}},
 	} {
 		for _, args := range [][]string{
-			nil, {"-explain"}, {"-explain", "-assume-complete"}, {"-o", "json", "-explain"}, {"-o", "requests"}, {"-o", "html"}, {"-o", "mermaid"},
-			{"-drain", "all"}, {"-drain", "all", "-force"}, {"-drain", "all", "-together", "-force"},
-			{"-drain", "all", "-waves", "-force"}, {"-drain", "all", "-waves", "-by", hostile}, {"-drain", hostile, "-force"}, {"-fail-on", "never"}, {"-core", hostile}, {"-o", hostile}, {"-" + hostile},
+			nil, {"--explain"}, {"--explain", "--assume-complete"}, {"-o", "json", "--explain"}, {"-o", "requests"}, {"-o", "html"}, {"-o", "mermaid"},
+			{"-drain", "all"}, {"-drain", "all", "--force"}, {"-drain", "all", "--together", "--force"},
+			{"-drain", "all", "--waves", "--force"}, {"-drain", "all", "--waves", "--by", hostile}, {"-drain", hostile, "--force"}, {"--fail-on", "never"}, {"--core", hostile}, {"-o", hostile}, {"-" + hostile},
 		} {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				got := plan(t, files, "", append(args, file)...)

@@ -22,14 +22,14 @@ exit status:
   0  planning worked
   1  something in the input was wrong: a file, a document, a field, an object that is there twice; or objects that an
      answer rests on may be missing from it. What can be answered all the same is answered
-  2  with -fail-on action: there is something to do
-  3  with -fail-on error: the input is as a cluster has it, and a plan ended with an error
-  4  with -fail-on never: a PodDisruptionBudget never allows a disruption, or it is not known whether it does. With
+  2  with --fail-on action: there is something to do
+  3  with --fail-on error: the input is as a cluster has it, and a plan ended with an error
+  4  with --fail-on never: a PodDisruptionBudget never allows a disruption, or it is not known whether it does. With
      drain: a node is not drained in the end, is in no wave, or it is not known whether it is
-  5  lint found something of the severity of its -fail-on, or worse
+  5  lint found something of the severity of its --fail-on, or worse
 `
 
-// The values of -fail-on.
+// The values of --fail-on.
 const (
 	failOnError  = "error"
 	failOnAction = "action"

@@ -77,21 +77,21 @@ func TestExitStatusIsThatOfTheJSON(t *testing.T) {
 		{"no nodes", free + pods("")},
 		{"no nodes, and a budget that allows nothing", blocked + pods("")},
 	}
-	none := []string{"-none", "pods,sts"}
+	none := []string{"--none", "pods,sts"}
 	commands := []struct {
 		args            []string
 		failOn, outputs []string
 		// asJSON prints the same for programs.
 		asJSON []string
 	}{
-		{args: []string{"plan"}, failOn: failOns, outputs: []string{"text", "requests"}, asJSON: []string{"plan", "-explain", "-o", "json"}},
+		{args: []string{"plan"}, failOn: failOns, outputs: []string{"text", "requests"}, asJSON: []string{"plan", "--explain", "-o", "json"}},
 		{args: []string{"explain", "pdb/shop/db"}, outputs: []string{"text"}},
 		{args: []string{"drain", "all"}, failOn: failOnsOfDrain, outputs: []string{"text"}},
 		{args: []string{"drain", "node-a"}, failOn: failOnsOfDrain, outputs: []string{"text"}},
-		{args: []string{"drain", "-together", "all"}, failOn: failOnsOfDrain, outputs: []string{"text"}},
-		{args: []string{"drain", "-waves"}, failOn: failOnsOfDrain, outputs: []string{"text"}},
+		{args: []string{"drain", "--together", "all"}, failOn: failOnsOfDrain, outputs: []string{"text"}},
+		{args: []string{"drain", "--waves"}, failOn: failOnsOfDrain, outputs: []string{"text"}},
 		{args: []string{"lint"}, failOn: []string{"error", "warning", "info", "none"}, outputs: []string{"text", "sarif", "github"}},
-		{args: []string{"report"}, failOn: failOns, outputs: []string{"html", "mermaid"}, asJSON: []string{"plan", "-explain", "-o", "json"}},
+		{args: []string{"report"}, failOn: failOns, outputs: []string{"html", "mermaid"}, asJSON: []string{"plan", "--explain", "-o", "json"}},
 		{args: []string{"diff"}, outputs: []string{"text"}},
 	}
 	seen := map[int]bool{}
@@ -105,7 +105,7 @@ func TestExitStatusIsThatOfTheJSON(t *testing.T) {
 				for _, failOn := range append([]string{""}, c.failOn...) {
 					var flags []string
 					if failOn != "" {
-						flags = append(flags, "-fail-on", failOn)
+						flags = append(flags, "--fail-on", failOn)
 					}
 					if c.args[0] == "lint" && failOn == "" {
 						failOn = "warning" // the default
@@ -123,10 +123,10 @@ func TestExitStatusIsThatOfTheJSON(t *testing.T) {
 					if strings.Contains(programs.stderr, "not known whether it ever allows") {
 						want = exitNever // for people only
 					}
-					require.Equal(t, want, programs.status, "-o json -fail-on %s", failOn)
+					require.Equal(t, want, programs.status, "-o json --fail-on %s", failOn)
 					for _, output := range c.outputs {
 						got := run(append(slices.Clone(c.args), "-o", output))
-						require.Equal(t, want, got.status, "-o %s -fail-on %s: %s", output, failOn, got.stderr)
+						require.Equal(t, want, got.status, "-o %s --fail-on %s: %s", output, failOn, got.stderr)
 						seen[want] = true
 					}
 				}

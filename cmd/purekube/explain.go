@@ -1,16 +1,17 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/manifests"
 )
 
-func registerExplain(inv *invocation, flags *flag.FlagSet) {
+func registerExplain(inv *invocation, flags *pflag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "explain what kube-controller-manager of this `release` would do, its defects included: ")
 	registerState(inv, flags)
 }

@@ -33,7 +33,7 @@ func TestExplainPod(t *testing.T) {
 				"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", 0, "RefusedConflictingBudgets"},
 		{"the workload is missing", healthy + unready + budget("web", `"maxUnavailable":1`), nil,
 			"PodDisruptionBudget web selects the pod; whether it may be evicted depends on what is looked up", 1, ""},
-		{"the cluster has no budget", pods, []string{"-none", "pdb"}, "it may be evicted: no PodDisruptionBudget selects the pod", 0, "AllowedNoBudget"},
+		{"the cluster has no budget", pods, []string{"--none", "pdb"}, "it may be evicted: no PodDisruptionBudget selects the pod", 0, "AllowedNoBudget"},
 		{"it has not started", pending + statefulSetOf("db", 2) + budget("web", `"maxUnavailable":0`), nil,
 			"PodDisruptionBudget web selects the pod; it may be evicted: the pod has not started", 0, "AllowedNoBudget"},
 		{"budgets that may be missing", pods, nil, "whether it may be evicted: not answered: the input has no PodDisruptionBudget", 0, ""},

@@ -129,10 +129,10 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	chromium := browser.Find(t)
 	pages := map[string]string{
-		"/embedded": plan(t, nil, "", "-demo", "-o", "html", "-now", noon).stdout,
-		"/drift":    plan(t, nil, "", "-o", "html", "-now", "2026-11-21T01:11:07Z", "-ignore-daemonsets", "testdata/cluster-drift.yaml").stdout,
-		"/scale":    plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "-now", noon, "-").stdout,
-		"/awkward":  plan(t, nil, awkward(), "-o", "html", "-now", noon, "-").stdout,
+		"/embedded": plan(t, nil, "", "--demo", "-o", "html", "--now", noon).stdout,
+		"/drift":    plan(t, nil, "", "-o", "html", "--now", "2026-11-21T01:11:07Z", "--ignore-daemonsets", "testdata/cluster-drift.yaml").stdout,
+		"/scale":    plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "--now", noon, "-").stdout,
+		"/awkward":  plan(t, nil, awkward(), "-o", "html", "--now", noon, "-").stdout,
 	}
 	var wanted [][]any
 	for page := range pages {

@@ -64,7 +64,7 @@ func scaleInput(budgets, nodes int) string {
 // The page of a large cluster is bounded: nothing that is as it should be takes more than a row, and the worst comes first.
 func TestPageAtScale(t *testing.T) {
 	const bad = 2 * scaleBudgets / 30 // never, or short of a pod
-	got := plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "-now", noon, "-")
+	got := plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "--now", noon, "-")
 	require.Empty(t, got.stderr)
 	p := parsePage(t, got.stdout)
 	require.Less(t, len(got.stdout), 340<<10, "bytes")
@@ -95,13 +95,13 @@ func TestPageAtScale(t *testing.T) {
 	}
 
 	// Ten times as many budgets and pods take about ten times as many bytes.
-	small := plan(t, nil, scaleInput(scaleBudgets/10, scaleNodes/10), "-o", "html", "-now", noon, "-")
+	small := plan(t, nil, scaleInput(scaleBudgets/10, scaleNodes/10), "-o", "html", "--now", noon, "-")
 	require.Less(t, len(got.stdout), 10*len(small.stdout))
 }
 
 // Words of the page agree with their numbers, and one action is one action everywhere.
 func TestNumbersOfThePage(t *testing.T) {
-	one := plan(t, nil, scaleInput(21, 10), "-o", "html", "-now", noon, "-").stdout
+	one := plan(t, nil, scaleInput(21, 10), "-o", "html", "--now", noon, "-").stdout
 	require.Empty(t, regexp.MustCompile(`\b1 (actions|events|lookups|pods|nodes|budgets|addresses|rules)\b|to do</span>`).FindAllString(one, -1))
 	require.True(t, strings.Contains(one, `<a href="#disruption">disruption</a> <span class="badge bad">1 action</span>`))
 	require.True(t, strings.Contains(one, `<span class="badge note">1 action</span>`))

@@ -88,16 +88,16 @@ func TestPage(t *testing.T) {
 		name, reason, stdin string
 		args                []string
 	}{
-		{"embedded", "the cluster of -demo", "", []string{"-demo", "-now", noon}},
-		{"real", "a dump of a real cluster", "", []string{"-now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml"}},
-		{"upstream", "the mode of upstream's plans", "", []string{"-now", "2026-11-21T01:11:07Z", "-match-upstream", "v1.36", "testdata/cluster-drift.yaml"}},
-		{"complete", "lookups answered from the input", "", []string{"-demo", "-now", noon, "-assume-complete"}},
-		{"awkward", "names that are markup", awkward(), []string{"-now", noon, "-"}},
+		{"embedded", "the cluster of --demo", "", []string{"--demo", "--now", noon}},
+		{"real", "a dump of a real cluster", "", []string{"--now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml"}},
+		{"upstream", "the mode of upstream's plans", "", []string{"--now", "2026-11-21T01:11:07Z", "--match-upstream", "v1.36", "testdata/cluster-drift.yaml"}},
+		{"complete", "lookups answered from the input", "", []string{"--demo", "--now", noon, "--assume-complete"}},
+		{"awkward", "names that are markup", awkward(), []string{"--now", noon, "-"}},
 		{"nothing", "an error and no objects", "", []string{"-"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, tc.stdin, append([]string{"-o", "html"}, tc.args...)...)
-			asJSON := plan(t, nil, tc.stdin, append([]string{"-o", "json", "-explain"}, tc.args...)...)
+			asJSON := plan(t, nil, tc.stdin, append([]string{"-o", "json", "--explain"}, tc.args...)...)
 			require.Equal(t, asJSON.status, got.status)
 			require.Equal(t, asJSON.stderr, got.stderr)
 			p := parsePage(t, got.stdout)
@@ -151,7 +151,7 @@ func TestPage(t *testing.T) {
 
 // Each picture of the embedded cluster shows what is there.
 func TestPictures(t *testing.T) {
-	got := html.UnescapeString(plan(t, nil, "", "-demo", "-o", "html", "-now", noon).stdout)
+	got := html.UnescapeString(plan(t, nil, "", "--demo", "-o", "html", "--now", noon).stdout)
 	for _, want := range []struct{ reason, text string }{
 		{"a range that is covered as a whole", `10.70.0.0/28 is in spare-b`},
 		{"an address that would be orphaned", `10.70.0.2, in no other ServiceCIDR: 10.70.0.2 (Service stock/orders)`},
@@ -163,9 +163,9 @@ func TestPictures(t *testing.T) {
 	} {
 		require.True(t, strings.Contains(got, want.text), "%s: %s", want.reason, want.text)
 	}
-	forced := plan(t, nil, "", "-demo", "-o", "html", "-now", noon, "-force").stdout
+	forced := plan(t, nil, "", "--demo", "-o", "html", "--now", noon, "--force").stdout
 	require.True(t, strings.Contains(forced, `<code>kubectl drain --force</code>, each node alone: 3 never.`))
-	one := plan(t, nil, "", "-demo", "-o", "html", "-core", "ttl").stdout
+	one := plan(t, nil, "", "--demo", "-o", "html", "--core", "ttl").stdout
 	for _, core := range coreNames() {
 		require.Equal(t, core == "ttl", strings.Contains(one, `id="`+core+`"`))
 	}
@@ -260,8 +260,8 @@ func TestManyRoles(t *testing.T) {
 }
 
 func TestMermaid(t *testing.T) {
-	golden(t, "embedded.mermaid.md", plan(t, nil, "", "-demo", "-o", "mermaid", "-now", noon).stdout)
-	roles := plan(t, nil, awkward(), "-o", "mermaid", "-core", "rbacaggregate", "-").stdout
+	golden(t, "embedded.mermaid.md", plan(t, nil, "", "--demo", "-o", "mermaid", "--now", noon).stdout)
+	roles := plan(t, nil, awkward(), "-o", "mermaid", "--core", "rbacaggregate", "-").stdout
 	require.NotContains(t, roles, "<script>")
 	require.Contains(t, roles, `["#60;script#62;alert(1)#60;/script#62;"]`)
 	require.NotContains(t, roles, "ResourceClaim")
@@ -275,7 +275,7 @@ func TestMermaid(t *testing.T) {
 func TestPageOfManyRanges(t *testing.T) {
 	for _, tc := range []struct{ ranges, pictures int }{{200, 200}, {201, 0}} {
 		input := repeated(tc.ranges, func(i int) string { return serviceCIDR(fmt.Sprint("x", i), "", fmt.Sprintf("10.0.%d.0/24", i)) })
-		got := plan(t, nil, input, "-core", "servicecidr", "-none", "ip", "-o", "html", "-")
+		got := plan(t, nil, input, "--core", "servicecidr", "--none", "ip", "-o", "html", "-")
 		require.Equal(t, tc.pictures, strings.Count(got.stdout, `<svg class="bar"`))
 		require.Equal(t, tc.ranges, strings.Count(got.stdout, `<p class="faint">0 addresses`))
 	}

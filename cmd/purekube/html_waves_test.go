@@ -20,7 +20,7 @@ import (
 
 // The expected picture follows from the budgets of the file, as in TestDrainOfSeveralNodes.
 func TestPageOfWaves(t *testing.T) {
-	got := plan(t, nil, "", "report", "-now", noon, "-waves", "-max", "2", "-rounds", "2", "-by", zoneLabel, fleetFile)
+	got := plan(t, nil, "", "report", "--now", noon, "--waves", "--max", "2", "--rounds", "2", "--by", zoneLabel, fleetFile)
 	require.Zero(t, got.status, got.stderr)
 	page := parsePage(t, got.stdout)
 	require.Equal(t, 1, page.ids["waves"])
@@ -38,8 +38,8 @@ func TestPageOfWaves(t *testing.T) {
 	require.Contains(t, got.stdout, `<li class="box group-1" title="west-3: 2 pods evicted in 1 round">west-3</li>`)
 	require.Contains(t, got.stdout, `<span class="box blocked group-0" title="east-3: in no wave">east-3</span>`)
 
-	without := plan(t, nil, "", "report", "-now", noon, fleetFile)
-	require.Zero(t, parsePage(t, without.stdout).ids["waves"], "only -waves asks for it")
+	without := plan(t, nil, "", "report", "--now", noon, fleetFile)
+	require.Zero(t, parsePage(t, without.stdout).ids["waves"], "only --waves asks for it")
 }
 
 // A picture of many nodes shows the first, and folds the rest.
@@ -57,7 +57,7 @@ func TestPageOfManyWaves(t *testing.T) {
 		{name: "a node in each wave", reason: "120 waves of which 20 are drawn", most: "1", text: "100 more waves"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			page := parsePage(t, plan(t, nil, input.String(), "report", "-now", noon, "-waves", "-max", tc.most, "-").stdout)
+			page := parsePage(t, plan(t, nil, input.String(), "report", "--now", noon, "--waves", "--max", tc.most, "-").stdout)
 			require.Contains(t, page.text, tc.text, tc.reason)
 			require.Contains(t, page.text, "10 more nodes in no wave", "30 nodes have a pod that stays")
 			require.Contains(t, page.text, "n-149")
@@ -71,9 +71,9 @@ func TestPageOfWavesRefuses(t *testing.T) {
 		name, reason, want string
 		args               []string
 	}{
-		{name: "graphs", reason: "no picture of waves in them", args: []string{"-waves", "-o", "mermaid"}, want: "-waves is for -o html"},
-		{name: "a limit alone", reason: "as for drain", args: []string{"-max", "3"}, want: "-max, -rounds and -by are for -waves"},
-		{name: "no such label", reason: "the group of no node is known", args: []string{"-waves", "-by", "pool", "-now", noon}, want: "no label pool, or two values of it, on 6 nodes"},
+		{name: "graphs", reason: "no picture of waves in them", args: []string{"--waves", "-o", "mermaid"}, want: "--waves is for -o html"},
+		{name: "a limit alone", reason: "as for drain", args: []string{"--max", "3"}, want: "--max, --rounds and --by are for --waves"},
+		{name: "no such label", reason: "the group of no node is known", args: []string{"--waves", "--by", "pool", "--now", noon}, want: "no label pool, or two values of it, on 6 nodes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, "", append(append([]string{"report"}, tc.args...), fleetFile)...)
@@ -89,7 +89,7 @@ func TestWavesInBrowser(t *testing.T) {
 		t.Skip("starts a browser several times")
 	}
 	chromium := browser.Find(t)
-	page := plan(t, nil, "", "report", "-now", noon, "-waves", "-max", "2", "-rounds", "2", "-by", zoneLabel, fleetFile).stdout
+	page := plan(t, nil, "", "report", "--now", noon, "--waves", "--max", "2", "--rounds", "2", "--by", zoneLabel, fleetFile).stdout
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page) }))
 	defer server.Close()
 	for _, shot := range []struct {

@@ -29,23 +29,23 @@ func TestIncompleteInput(t *testing.T) {
 		// What is said of input that was cut off, without budgets and without workloads. Empty: the input is enough.
 		cut, budgets, workloads string
 	}{
-		{"plan", "a plan without budgets writes nothing, and says so", []string{"plan", "-core", "disruption"}, notRead,
+		{"plan", "a plan without budgets writes nothing, and says so", []string{"plan", "--core", "disruption"}, notRead,
 			"disruption: the input has no PodDisruptionBudget", "needs the scale of StatefulSet shop/db"},
 		{"explain", "about an object that may be missing", []string{"explain", "pdb/shop/db"}, notRead,
 			"no PodDisruptionBudget shop/db in the input, and no other PodDisruptionBudget", "needs the scale of StatefulSet shop/db"},
 		{"explain a pod", "a budget that is missing would refuse its eviction", []string{"explain", "pod/shop/db-0"}, notRead,
 			"whether it may be evicted: not answered: the input has no PodDisruptionBudget", "whether it may be evicted depends on what is looked up"},
 		{"drain", "a budget or a workload can be in the way", []string{"drain", "node-a"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
-		{"drain -together", "the same", []string{"drain", "-together", "all"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
-		{"drain -waves", "the same", []string{"drain", "-waves"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
-		{"report", "its drains are refused", []string{"report", "-core", "disruption"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
-		{"diff", "nothing differs where nothing is known", []string{"diff", "-core", "disruption"}, notRead,
+		{"drain --together", "the same", []string{"drain", "--together", "all"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
+		{"drain --waves", "the same", []string{"drain", "--waves"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
+		{"report", "its drains are refused", []string{"report", "--core", "disruption"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
+		{"diff", "nothing differs where nothing is known", []string{"diff", "--core", "disruption"}, notRead,
 			"disruption: the input has no PodDisruptionBudget", "disruption: the input has no StatefulSet"},
 		{"lint", "a chart may have no budgets; what it has is judged", []string{"lint"}, "", "", ""},
 	} {
 		for _, in := range inputs {
 			t.Run(tc.name+"/"+in.name, func(t *testing.T) {
-				got := plan(t, nil, in.text, append(tc.args, "-now", noon, "-")...)
+				got := plan(t, nil, in.text, append(tc.args, "--now", noon, "-")...)
 				if tc.name == "lint" {
 					got = plan(t, nil, in.text, "lint", "-")
 				}

@@ -12,12 +12,12 @@ import (
 // Every key of the output is lower camel case, down to the names of pods and budgets. The bodies of requests are API objects.
 func TestKeysAreLowerCamelCase(t *testing.T) {
 	for _, args := range [][]string{
-		{"plan", "-demo", "-explain"},
-		{"explain", "pod/shop/basket-0", "-demo"},
-		{"drain", "all", "-demo", "-force"},
-		{"drain", "-waves", "-demo", "-force"},
-		{"diff", "-demo"},
-		{"lint", "-demo"},
+		{"plan", "--demo", "--explain"},
+		{"explain", "pod/shop/basket-0", "--demo"},
+		{"drain", "all", "--demo", "--force"},
+		{"drain", "--waves", "--demo", "--force"},
+		{"diff", "--demo"},
+		{"lint", "--demo"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out any

@@ -2,11 +2,12 @@ package main
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/internal/message"
@@ -16,7 +17,7 @@ import (
 // lintPages is where the page of each code is.
 const lintPages = "https://github.com/purekube/purekube/blob/main/docs/lint/"
 
-func registerLint(inv *invocation, flags *flag.FlagSet) {
+func registerLint(inv *invocation, flags *pflag.FlagSet) {
 	inv.lintFailOn = lint.Warning
 	flags.Func("fail-on", "exit with status 5 for a finding of this `severity` or a worse one: error, warning, info, none (default warning)", func(text string) error {
 		switch s := lint.Severity(text); s {

@@ -60,7 +60,7 @@ func TestLintExitStatus(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			args := []string{"a.yaml"}
 			if tc.failOn != "" {
-				args = append(args, "-fail-on", tc.failOn)
+				args = append(args, "--fail-on", tc.failOn)
 			}
 			got := lintFiles(t, map[string]string{"a.yaml": tc.input}, args...)
 			require.Equal(t, tc.want, got.status, "%s: %s%s", tc.reason, got.stdout, got.stderr)
@@ -68,7 +68,7 @@ func TestLintExitStatus(t *testing.T) {
 		})
 	}
 	require.Equal(t, exitInput, lintFiles(t, nil, "missing.yaml").status)
-	require.Equal(t, exitInput, lintFiles(t, map[string]string{"a.yaml": blocked}, "-fail-on", "all", "a.yaml").status)
+	require.Equal(t, exitInput, lintFiles(t, map[string]string{"a.yaml": blocked}, "--fail-on", "all", "a.yaml").status)
 }
 
 // The text has a line for each finding, with file and line, and counts at the end.

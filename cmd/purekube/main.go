@@ -3,19 +3,19 @@
 //
 //	purekube COMMAND [flags] [FILE | DIRECTORY | - …]
 //
-// Without arguments it plans a small cluster that is embedded in it; -demo is that cluster for every command. purekube -h
+// Without arguments it plans a small cluster that is embedded in it; --demo is that cluster for every command. purekube -h
 // lists the commands. The exit status tells the result; see exit.go.
 package main
 
 import (
 	"embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/purekube/purekube"
@@ -26,6 +26,7 @@ func main() {
 	// A dump of a large cluster is memory first of all. This takes a sixth off the most that is in use, for some more time.
 	debug.SetGCPercent(75)
 	os.Exit(run(os.Args[1:], system{
+		name:    filepath.Base(os.Args[0]),
 		stdin:   os.Stdin,
 		stdout:  os.Stdout,
 		stderr:  os.Stderr,
@@ -38,6 +39,8 @@ func main() {
 
 // system is what the program takes from the machine that it runs on.
 type system struct {
+	// name is what the program is called.
+	name           string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	// files is nil for the files of the machine.
@@ -46,6 +49,14 @@ type system struct {
 	colour bool
 	// watched: stderr is a terminal. piped: stdin is a pipe or a file, so it is read where no path is named.
 	watched, piped bool
+}
+
+// displayName is the program in its help texts. As a plugin it is called by kubectl.
+func (sys system) displayName() string {
+	if strings.HasPrefix(sys.name, "kubectl-purekube") {
+		return "kubectl purekube"
+	}
+	return "purekube"
 }
 
 // settings are the flags that a core may want to know.
@@ -73,20 +84,20 @@ const (
 // maxAge is how old an input may be to be one of now, which needs no note.
 const maxAge = time.Minute
 
-// releases are the values of -match-upstream.
+// releases are the values of --match-upstream.
 var releases = []string{string(purekube.V1_36), string(purekube.V1_37)}
 
 // run is the program without its process.
 func run(args []string, sys system) int {
 	inv, err := parse(args, sys)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitPlanned
 	case err != nil:
 		sys.say(err)
 		return exitInput
+	case inv == nil:
+		return exitPlanned
 	}
-	return inv.command.run(inv, sys)
+	return inv.answer(sys)
 }
 
 //go:embed cluster
@@ -136,7 +147,7 @@ func (inv *invocation) takeTime(c *cluster) {
 	// lint says nothing that depends on the time, and the embedded cluster is as old as it is.
 	if inv.now.Sub(t) > maxAge && inv.command.name != "lint" && !inv.demo {
 		c.Notes = append(c.Notes, manifests.Note{
-			Text: fmt.Sprintf("the time is taken to be %s, the newest that the input has: -now sets another", t.UTC().Format(time.RFC3339)),
+			Text: fmt.Sprintf("the time is taken to be %s, the newest in the input: --now sets another", t.UTC().Format(time.RFC3339)),
 		})
 	}
 	inv.now, inv.nowFrom = t, nowFromInput

@@ -24,13 +24,13 @@ spec: {maxUnavailable: 1, selector: {matchLabels: {app: a}}}
 
 // A nodeSelector in a template is nothing that added nodes fail.
 func TestAddedNodesFitANodeSelector(t *testing.T) {
-	got := plan(t, nil, selectiveChart, "plan", "-core", "disruption", "-at-full-health", "-nodes", "3", "-")
+	got := plan(t, nil, selectiveChart, "plan", "--core", "disruption", "--at-full-health", "--nodes", "3", "-")
 	require.Equal(t, exitPlanned, got.status, got.stderr)
 	require.Contains(t, got.stdout, "Note: ReplicaSet default/web-")
 	require.Empty(t, got.stderr)
 }
 
-// What -at-full-health makes pods of is not ignored, and added nodes are no input objects.
+// What --at-full-health makes pods of is not ignored, and added nodes are no input objects.
 func TestWhatFullHealthUses(t *testing.T) {
 	others := `apiVersion: apps/v1
 kind: DaemonSet
@@ -43,13 +43,13 @@ metadata: {name: web}
 spec: {replicas: 1, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c}]}}}
 ---
 `
-	got := plan(t, nil, others+selectiveChart, "plan", "-core", "disruption", "-")
+	got := plan(t, nil, others+selectiveChart, "plan", "--core", "disruption", "-")
 	require.Contains(t, got.stdout, "these kinds: 1 DaemonSet.apps, 1 argoproj.io/v1alpha1 Rollout")
-	got = plan(t, nil, others+selectiveChart, "plan", "-core", "disruption", "-at-full-health", "-nodes", "2", "-")
+	got = plan(t, nil, others+selectiveChart, "plan", "--core", "disruption", "--at-full-health", "--nodes", "2", "-")
 	require.NotContains(t, got.stdout, "does not use these kinds")
 
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
-	got = plan(t, nil, service, "plan", "-core", "disruption", "-at-full-health", "-nodes", "3", "-")
+	got = plan(t, nil, service, "plan", "--core", "disruption", "--at-full-health", "--nodes", "3", "-")
 	require.Contains(t, got.stderr, "the input object is not of a kind")
 }
 
@@ -66,7 +66,7 @@ spec: {nodeName: n1, containers: [{name: c}]}
 status: {phase: Running}
 `, "AT", at)
 	}
-	const note = "the time is taken to be 2026-11-21T11:00:00Z, the newest that the input has: -now sets another"
+	const note = "the time is taken to be 2026-11-21T11:00:00Z, the newest in the input: --now sets another"
 	for _, tc := range []struct {
 		name, reason, input string
 		args                []string
@@ -74,13 +74,13 @@ status: {phase: Running}
 		stuck, noted        bool
 	}{
 		{"a dump", "the pod had 30 seconds left", dump("11:00"), nil, "2026-11-21T11:00:00Z", "input", false, true},
-		{"-now", "it overrides the input", dump("11:00"), []string{"-now", "2026-11-21T11:30:00Z"}, "2026-11-21T11:30:00Z", "flag", true, false},
+		{"--now", "it overrides the input", dump("11:00"), []string{"--now", "2026-11-21T11:30:00Z"}, "2026-11-21T11:30:00Z", "flag", true, false},
 		{"a dump of now", "that needs no note", dump("11:59"), nil, "2026-11-21T11:59:00Z", "input", false, false},
 		{"ahead of the clock", "only the creation is a time that can be", dump("12:01"), nil, "2026-11-20T10:00:00Z", "input", false, false},
 		{"a manifest", "nobody put a time into it", strings.ReplaceAll(dump("11:00"), `uid: u, resourceVersion: "1", `, ""), nil, "2026-11-21T12:00:00Z", "clock", true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			args := append([]string{"drain", "n1", "-none", "pdb,rc,rs,deploy,sts", "-o", "json", "-"}, tc.args...)
+			args := append([]string{"drain", "n1", "--none", "pdb,rc,rs,deploy,sts", "-o", "json", "-"}, tc.args...)
 			got := plan(t, nil, tc.input, args...)
 			var out jsonDrains
 			require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &out), got.stderr)
@@ -130,7 +130,7 @@ func TestPodsOfOneNamespace(t *testing.T) {
 		args                []string
 		want                bool
 	}{
-		{"a drain", "it evicts pods of all namespaces", pod("shop", returned), []string{"drain", "n1", "-none", "pdb", "-force"}, true},
+		{"a drain", "it evicts pods of all namespaces", pod("shop", returned), []string{"drain", "n1", "--none", "pdb", "--force"}, true},
 		{"nodes in the input", "they have pods of all namespaces", node + pod("shop", returned), []string{"plan"}, true},
 		{"a plan of budgets", "budgets are of one namespace", pod("shop", returned), []string{"plan"}, false},
 		{"two namespaces", "-A was there", node + pod("shop", returned) + pod("lab", returned), []string{"plan"}, false},
@@ -147,7 +147,7 @@ func TestPodsOfOneNamespace(t *testing.T) {
 func TestScaleOfAJobNamesTheBudget(t *testing.T) {
 	const job = "---\napiVersion: v1\nkind: Pod\nmetadata: {namespace: shop, name: a, labels: {app: a}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: load, uid: u, controller: true}]}\n"
 	const budget = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {namespace: shop, name: web}\nspec: {maxUnavailable: 1, selector: {matchLabels: {app: a}}}\n"
-	got := plan(t, nil, job+budget, "plan", "-core", "disruption", "-")
+	got := plan(t, nil, job+budget, "plan", "--core", "disruption", "-")
 	require.Equal(t, "purekube: Job shop/load: scale: jobs.batch does not implement the scale subresource: PodDisruptionBudget shop/web allows no disruption "+
 		"while it selects these pods. Use minAvailable with a number there, or another selector\n", got.stderr)
 }

@@ -1,17 +1,18 @@
 package main
 
 import (
-	"flag"
 	"slices"
+
+	"github.com/spf13/pflag"
 )
 
-func registerPlan(inv *invocation, flags *flag.FlagSet) {
+func registerPlan(inv *invocation, flags *pflag.FlagSet) {
 	registerCores(inv, flags)
 	registerFailOn(inv, flags, failOns)
 	flags.BoolVar(&inv.explain, "explain", false, "say why, for every object, also where there is nothing to do")
 	flags.BoolVar(&inv.passEmptyBudgets, "ignore-budgets-without-pods", false,
-		"with -fail-on never: do not fail for a PodDisruptionBudget that selects no pod of the input")
-	flags.BoolFunc("detailed-exitcode", "the same as -fail-on error,action", func(string) error {
+		"with --fail-on never: do not fail for a PodDisruptionBudget that selects no pod of the input")
+	flags.BoolFunc("detailed-exitcode", "the same as --fail-on error,action", func(string) error {
 		inv.failOn = append(inv.failOn, failOnAction)
 		return nil
 	})

@@ -48,14 +48,24 @@ func plan(t *testing.T, files fstest.MapFS, stdin string, args ...string) outcom
 // lineNumber is in front of each place. The tests of package manifests are about it.
 var lineNumber = regexp.MustCompile(`(?m)([^ ]):[0-9]+: document `)
 
-// withCommand puts the command in front: drain for -drain NODE, report for its outputs, and plan for all else.
+// withCommand puts the command in front: drain for -drain NODE, report for its outputs, and plan for all else. It puts -f in
+// front of the files of a drain.
 func withCommand(args []string) []string {
 	for i, arg := range args {
 		switch next := strings.Join(args[min(i+1, len(args)):min(i+2, len(args))], ""); {
+		case args[0] == "drain":
+			var all []string
+			for n, a := range args {
+				if (a == "-" || filepath.Ext(a) == ".yaml" || filepath.Ext(a) == ".json") && args[n-1] != "-f" {
+					all = append(all, "-f")
+				}
+				all = append(all, a)
+			}
+			return all
 		case slices.ContainsFunc(commands(), func(c command) bool { return c.name == args[0] }):
 			return args
 		case arg == "-drain":
-			return slices.Concat([]string{"drain", next}, args[:i], args[i+2:])
+			return withCommand(slices.Concat([]string{"drain", next}, args[:i], args[i+2:]))
 		case arg == "-o" && (next == "html" || next == "mermaid"):
 			return append([]string{"report"}, args...)
 		}
@@ -99,15 +109,15 @@ func golden(t *testing.T, name, got string) {
 // The embedded cluster has something to do in each core, says so in 100 columns, and has no
 // error in it.
 func TestEmbeddedCluster(t *testing.T) {
-	got := plan(t, nil, "", "-demo", "-now", noon)
+	got := plan(t, nil, "", "--demo", "--now", noon)
 	require.Empty(t, got.stderr)
 	require.Equal(t, exitPlanned, got.status)
 	golden(t, "embedded.txt", got.stdout)
 
 	var report jsonReport
-	asJSON := plan(t, nil, "", "-demo", "-now", noon, "-o", "json")
+	asJSON := plan(t, nil, "", "--demo", "--now", noon, "-o", "json")
 	golden(t, "embedded.json", asJSON.stdout)
-	golden(t, "embedded.requests.jsonl", plan(t, nil, "", "-demo", "-now", noon, "-o", "requests").stdout)
+	golden(t, "embedded.requests.jsonl", plan(t, nil, "", "--demo", "--now", noon, "-o", "requests").stdout)
 	require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
 	for i, c := range report.Cores {
 		require.Equal(t, cores[i].name, c.Core)
@@ -120,7 +130,7 @@ func TestEmbeddedCluster(t *testing.T) {
 	for _, explain := range []bool{false, true} {
 		text := got.stdout
 		if explain {
-			text = plan(t, nil, "", "-demo", "-explain").stdout
+			text = plan(t, nil, "", "--demo", "--explain").stdout
 		}
 		for line := range strings.Lines(text) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
@@ -136,8 +146,8 @@ func TestRealCluster(t *testing.T) {
 		return "purekube: testdata/" + file + ": document 1, item " + item +
 			": Pod ml/broken: spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n"
 	}
-	for _, mode := range [][]string{nil, {"-match-upstream", "v1.36"}} {
-		converged := plan(t, nil, "", append(mode, "-now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")...)
+	for _, mode := range [][]string{nil, {"--match-upstream", "v1.36"}} {
+		converged := plan(t, nil, "", append(mode, "--now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")...)
 		require.Equal(t, broken("cluster-converged.yaml", "127"), converged.stderr)
 		events := "1 event" // that of the error
 		if mode != nil {
@@ -145,7 +155,7 @@ func TestRealCluster(t *testing.T) {
 		}
 		require.Contains(t, converged.stdout, "Plan: 0 actions, "+events+", 0 lookups, 1 error\n")
 
-		drift := plan(t, nil, "", append(mode, "-now", "2026-11-21T01:11:07Z", "-o", "json", "testdata/cluster-drift.yaml")...)
+		drift := plan(t, nil, "", append(mode, "--now", "2026-11-21T01:11:07Z", "-o", "json", "testdata/cluster-drift.yaml")...)
 		require.Equal(t, broken("cluster-drift.yaml", "115"), drift.stderr)
 		var report jsonReport
 		require.NoError(t, stdjson.Unmarshal([]byte(drift.stdout), &report))
@@ -178,30 +188,30 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"something to do", "planning worked", named(nodeWithout, "a"), nil, exitPlanned},
 		{"a plan that fails", "the input is as a cluster has it, so this is no error of the input", lostTemplate, nil, exitPlan},
-		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"-fail-on", "none"}, exitPlanned},
+		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"--fail-on", "none"}, exitPlanned},
 		{"wrong input, and no failing plan counts", "the input goes first", lostTemplate + "---\n" + lostTemplate, nil, exitInput},
-		{"a budget that allows no disruption", "asked for", neverBudget, []string{"-fail-on", "never"}, exitNever},
+		{"a budget that allows no disruption", "asked for", neverBudget, []string{"--fail-on", "never"}, exitNever},
 		{"a budget that allows no disruption of a Job's pod", "a Job has no scale, and none would help",
-			budgetOf("db", "db", `"maxUnavailable":0`, noStatus) + strings.Replace(podOf("db-0", "db", "Job", "node-a", "True"), "apps/v1", "batch/v1", 1), []string{"-core", "disruption", "-fail-on", "never"}, exitNever},
+			budgetOf("db", "db", `"maxUnavailable":0`, noStatus) + strings.Replace(podOf("db-0", "db", "Job", "node-a", "True"), "apps/v1", "batch/v1", 1), []string{"--core", "disruption", "--fail-on", "never"}, exitNever},
 		{"a budget that allows no disruption, not asked for", "it is a finding and no error", neverBudget, nil, exitPlanned},
-		{"something to do, asked for in a list", "each value counts", named(nodeWithout, "a"), []string{"-fail-on", "error,action"}, exitToDo},
-		{"unknown value of -fail-on", "a wrong command line", "", []string{"-fail-on", "never,ever"}, exitInput},
+		{"something to do, asked for in a list", "each value counts", named(nodeWithout, "a"), []string{"--fail-on", "error,action"}, exitToDo},
+		{"unknown value of --fail-on", "a wrong command line", "", []string{"--fail-on", "never,ever"}, exitInput},
 		{"empty input", "kubectl found nothing, or the pipe broke", "", nil, exitInput},
 		{"an empty list", "the same", "apiVersion: v1\nkind: List\nitems: []\n", nil, exitInput},
 		{"nothing to plan with", "a report without a word on the input would look like success", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil, exitInput},
-		{"nothing for the core", "the same", named(nodeWithout, "a"), []string{"-core", "disruption"}, exitInput},
+		{"nothing for the core", "the same", named(nodeWithout, "a"), []string{"--core", "disruption"}, exitInput},
 		{"a list that is null", "as Go writes an empty one", `{"apiVersion":"v1","kind":"NodeList","items":null}`, nil, exitInput},
 		{"an API version that is not served", "it would be left out of the plan without a word", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n", nil, exitInput},
-		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"-detailed-exitcode"}, exitToDo},
-		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"-detailed-exitcode"}, exitPlanned},
-		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"-detailed-exitcode"}, exitInput},
+		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"--detailed-exitcode"}, exitToDo},
+		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"--detailed-exitcode"}, exitPlanned},
+		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"--detailed-exitcode"}, exitInput},
 		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitInput},
-		{"unknown core", "the same", "", []string{"-core", "nope"}, exitInput},
+		{"unknown core", "the same", "", []string{"--core", "nope"}, exitInput},
 		{"unknown output", "the same", "", []string{"-o", "xml"}, exitInput},
-		{"a release without divergences", "its defaults would look like that release", "", []string{"-match-upstream", "v1.35"}, exitInput},
-		{"no time", "the same", "", []string{"-now", "noon"}, exitInput},
-		{"step below the table", "the same", "", []string{"-ttl-step", "-1"}, exitInput},
-		{"step past the table", "the same", "", []string{"-ttl-step", "5"}, exitInput},
+		{"a release without divergences", "its defaults would look like that release", "", []string{"--match-upstream", "v1.35"}, exitInput},
+		{"no time", "the same", "", []string{"--now", "noon"}, exitInput},
+		{"step below the table", "the same", "", []string{"--ttl-step", "-1"}, exitInput},
+		{"step past the table", "the same", "", []string{"--ttl-step", "5"}, exitInput},
 		{"missing file", "a file that is not there", "", []string{"no-such-file.yaml"}, exitInput},
 		{"help", "asked for, so no error", "", []string{"-h"}, exitPlanned},
 	} {
@@ -222,21 +232,21 @@ func TestExitStatus(t *testing.T) {
 // An error is one line with the place, and what is right is planned all the same.
 func TestBadInput(t *testing.T) {
 	files := fstest.MapFS{"in.yaml": {Data: []byte("hello\n---\n" + named(nodeWithout, "good"))}}
-	got := plan(t, files, "", "-core", "ttl", "in.yaml")
+	got := plan(t, files, "", "--core", "ttl", "in.yaml")
 	require.Equal(t, "purekube: in.yaml: document 1: not a Kubernetes object\n", got.stderr)
 	require.Equal(t, exitInput, got.status)
 	require.Contains(t, got.stdout, "SetTTL good: 0s", "the rest of the input is planned")
 	require.Contains(t, got.stdout, "1 error")
 
 	var report jsonReport
-	asJSON := plan(t, files, "", "-core", "ttl", "-o", "json", "in.yaml")
+	asJSON := plan(t, files, "", "--core", "ttl", "-o", "json", "in.yaml")
 	require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
 	require.Equal(t, []jsonProblem{{File: "in.yaml", Document: 1, Line: 1, Message: "not a Kubernetes object"}}, report.Errors)
 }
 
 // Flags may stand behind the files.
 func TestFlagsBehindFiles(t *testing.T) {
-	require.Contains(t, plan(t, nil, named(nodeAt0, "a"), "-", "-explain").stdout, "1 node, step 0")
+	require.Contains(t, plan(t, nil, named(nodeAt0, "a"), "-", "--explain").stdout, "1 node, step 0")
 }
 
 // Kinds that no core plans with are counted, not reported as wrong: unknown ones, and known
@@ -254,7 +264,7 @@ func TestSkippedKinds(t *testing.T) {
 func TestScaledObjectIsSkipped(t *testing.T) {
 	const scaled = "---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\nspec: {scaleTargetRef: {name: web}}\n"
 	require.Contains(t, plan(t, nil, named(nodeAt0, "a")+scaled, "-").stdout, "1 keda.sh/v1alpha1 ScaledObject")
-	require.NotContains(t, plan(t, nil, named(nodeAt0, "a")+scaled, "-", "-at-full-health").stdout, "ScaledObject")
+	require.NotContains(t, plan(t, nil, named(nodeAt0, "a")+scaled, "-", "--at-full-health").stdout, "ScaledObject")
 }
 
 // A core without an object of its kinds has found nothing in order: it is told apart from one that has.
@@ -280,9 +290,9 @@ func TestTTLStep(t *testing.T) {
 	for i := range 95 {
 		nodes.WriteString(named(node, "n"+string(rune('a'+i/26))+string(rune('a'+i%26))))
 	}
-	recovered := plan(t, nil, nodes.String(), "-core", "ttl", "-detailed-exitcode", "-")
+	recovered := plan(t, nil, nodes.String(), "--core", "ttl", "--detailed-exitcode", "-")
 	require.Equal(t, exitPlanned, recovered.status, "95 nodes that say 15 are at step 1")
-	given := plan(t, nil, nodes.String(), "-core", "ttl", "-detailed-exitcode", "-ttl-step", "0", "-")
+	given := plan(t, nil, nodes.String(), "--core", "ttl", "--detailed-exitcode", "--ttl-step", "0", "-")
 	require.Equal(t, exitToDo, given.status)
 	require.Contains(t, given.stdout, "95 ttl.SetTTL")
 }

@@ -13,7 +13,7 @@ import (
 type question struct {
 	// name begins the line that refuses it.
 	name string
-	// seen are the kinds of which the input must have objects, unless -none says that the cluster has none. A list of one
+	// seen are the kinds of which the input must have objects, unless --none says that the cluster has none. A list of one
 	// kind counts, empty or not.
 	seen []string
 	// whole are the kinds of which every object must have been read.
@@ -28,7 +28,7 @@ type question struct {
 //
 //	core           must be in the input      must have been read     otherwise
 //	servicecidr    IPAddress                 IPAddress               a ServiceCIDR in use could go
-//	resourceclaim  Pod (-assume-complete)    Pod, ResourceClaim      a claim in use is released, or created again
+//	resourceclaim  Pod (--assume-complete)    Pod, ResourceClaim      a claim in use is released, or created again
 //	ttl            -                         -                       -
 //	rbacaggregate  -                         ClusterRole             rules are missing from the aggregated roles
 //	disruption     -                         Pod                     pods that are not healthy do not count
@@ -72,9 +72,9 @@ func drainQuestion(name string, objects *cluster) question {
 // drainReads are the kinds beside the budgets that say how a drain goes.
 var drainReads = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}
 
-// neverQuestion is the question of -fail-on never: no budget that never allows a disruption. Budgets without pods are the answer's part.
+// neverQuestion is the question of --fail-on never: no budget that never allows a disruption. Budgets without pods are the answer's part.
 var neverQuestion = question{
-	name: "-fail-on never", dump: append([]string{"PodDisruptionBudget"}, drainReads...),
+	name: "--fail-on never", dump: append([]string{"PodDisruptionBudget"}, drainReads...),
 	seen: []string{"PodDisruptionBudget"}, whole: []string{"PodDisruptionBudget"},
 }
 
@@ -109,7 +109,7 @@ func (c *cluster) refusal(q question) *problem {
 	if len(missing) == 0 {
 		return nil
 	}
-	return may(fmt.Sprintf("the input has no %s. Get what the answer rests on with %q. If the cluster has none, add -none %s",
+	return may(fmt.Sprintf("the input has no %s. Get what the answer rests on with %q. If the cluster has none, add --none %s",
 		strings.Join(missing, ", no "), getCommand(q.dump), strings.Join(names, ",")))
 }
 

@@ -43,7 +43,7 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 		}
 		return "apiVersion: v1\nitems:\n- " + strings.Join(items, "- ") + "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
 	}
-	const getThem = `Get what the answer rests on with "kubectl get pdb,pods,rs,deploy,sts,rc,nodes -A -o json". If the cluster has none, add -none `
+	const getThem = `Get what the answer rests on with "kubectl get pdb,pods,rs,deploy,sts,rc,nodes -A -o json". If the cluster has none, add --none `
 	const notToItsEnd = "purekube: drain: not answered: the input was not read to its end\n"
 	wholeYAML := yamlList(pod, workload, budget)
 	for _, tc := range []struct {
@@ -106,7 +106,7 @@ func TestDrainIsRefusedWhenAFileIsMissing(t *testing.T) {
 	pod, workload, budget := blockedNode()
 	files := fstest.MapFS{"all.json": {Data: []byte(dump(pod, workload, budget))}, "empty.json": {}, "folder/notes.txt": {}}
 	for _, name := range []string{"gone.json", "empty.json", "folder"} {
-		got := plan(t, files, "", "-drain", "all", "all.json", name)
+		got := plan(t, files, "", "drain", "all", "-f", "all.json", "-f", name)
 		require.Equal(t, exitInput, got.status, name)
 		require.Empty(t, got.stdout, name)
 		require.Contains(t, got.stderr, "drain: not answered: the input was not read to its end", name)
@@ -121,8 +121,8 @@ func TestKindsThatTheClusterHasNoneOf(t *testing.T) {
 		name, input string
 		args        []string
 	}{
-		{"said", dump(pod, workload), []string{"-none", "pdb"}},
-		{"said by its kind", dump(pod, workload), []string{"-none", "PodDisruptionBudget,replicationcontrollers,ip"}},
+		{"said", dump(pod, workload), []string{"--none", "pdb"}},
+		{"said by its kind", dump(pod, workload), []string{"--none", "PodDisruptionBudget,replicationcontrollers,ip"}},
 		{"an empty list", dump(pod, workload) + fmt.Sprintf(empty, "[]"), nil},
 		{"a list that is null", dump(pod, workload) + fmt.Sprintf(empty, "null"), nil},
 		{"an empty list in YAML", strings.Replace(pod, "\n", "", 1) + "\n---\n" + workload + "---\napiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\n", nil},
@@ -137,7 +137,7 @@ func TestKindsThatTheClusterHasNoneOf(t *testing.T) {
 			require.Contains(t, got.stdout, "node-a  now")
 		})
 	}
-	got := plan(t, nil, dump(pod), "-none", "budgets", "-drain", "all", "-")
+	got := plan(t, nil, dump(pod), "--none", "budgets", "-drain", "all", "-")
 	require.Equal(t, exitInput, got.status)
 	require.Contains(t, got.stderr, `unknown kind "budgets": known are clusterroles, deploy, `)
 }
@@ -164,12 +164,12 @@ func TestPlansAreRefusedWhenObjectsMayBeMissing(t *testing.T) {
 		core, want          string
 	}{
 		{name: "addresses missing", reason: "a range in use would lose its finalizer", input: dump(leaving), core: "servicecidr",
-			want: `the input has no IPAddress. Get what the answer rests on with "kubectl get servicecidrs,ipaddresses -A -o json". If the cluster has none, add -none ipaddresses`},
+			want: `the input has no IPAddress. Get what the answer rests on with "kubectl get servicecidrs,ipaddresses -A -o json". If the cluster has none, add --none ipaddresses`},
 		{name: "an address that does not decode", reason: "the same", input: dump(leaving, ipAddress("10.0.1.1", "IPv4", service("shop", "a")), strings.Replace(used, `"labels":{`, `"labels":{"n":1,`, 1)),
 			core: "servicecidr", want: "something could not be read that is an IPAddress, or may be one"},
 		{name: "addresses cut off", reason: "the same", input: cutOff(leaving, ipAddress("10.0.1.1", "IPv4", service("shop", "a")), used), core: "servicecidr", want: unread},
-		{name: "pods missing", reason: "a claim in use would be released", input: dump(claim), args: []string{"-assume-complete"}, core: "resourceclaim",
-			want: `the input has no Pod. Get what the answer rests on with "kubectl get resourceclaims,resourceclaimtemplates,pods -A -o json". If the cluster has none, add -none pods`},
+		{name: "pods missing", reason: "a claim in use would be released", input: dump(claim), args: []string{"--assume-complete"}, core: "resourceclaim",
+			want: `the input has no Pod. Get what the answer rests on with "kubectl get resourceclaims,resourceclaimtemplates,pods -A -o json". If the cluster has none, add --none pods`},
 		{name: "claims cut off", reason: "they would be created again", input: cutOff(claim, claim), core: "resourceclaim", want: unread},
 		{name: "a role that does not decode", reason: "its rules would be taken out of admin", input: dump(admin, strings.Replace(role, `["get"]`, `"get"`, 1)),
 			core: "rbacaggregate", want: "something could not be read that is a ClusterRole, or may be one"},
@@ -181,7 +181,7 @@ func TestPlansAreRefusedWhenObjectsMayBeMissing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, output := range []string{"text", "requests", "json", "html", "mermaid"} {
-				got := plan(t, nil, tc.input, append(tc.args, "-core", tc.core, "-o", output, "-")...)
+				got := plan(t, nil, tc.input, append(tc.args, "--core", tc.core, "-o", output, "-")...)
 				require.Equal(t, exitInput, got.status, output)
 				require.Contains(t, got.stderr, "purekube: "+tc.core+": not answered: "+tc.want+"\n", tc.reason)
 				switch output {
@@ -202,7 +202,7 @@ func TestPlansAreRefusedWhenObjectsMayBeMissing(t *testing.T) {
 	require.Contains(t, got.stdout, "SetTTL a: 0s")
 	require.NotContains(t, got.stdout, "RemoveFinalizer")
 	// Told that there are none, each answer is given.
-	got = plan(t, nil, dump(leaving), "-none", "ip", "-")
+	got = plan(t, nil, dump(leaving), "--none", "ip", "-")
 	require.Empty(t, got.stderr)
 	require.Contains(t, got.stdout, "RemoveFinalizer x")
 }
@@ -220,14 +220,14 @@ func TestKindsThatAPlanWouldRead(t *testing.T) {
 		{"all", budget + pod + workload, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := plan(t, nil, tc.input, "-core", "disruption", "-")
+			got := plan(t, nil, tc.input, "--core", "disruption", "-")
 			require.Empty(t, got.stderr)
 			require.Equal(t, exitPlanned, got.status)
 			text := strings.Join(strings.Fields(got.stdout), " ")
 			require.Equal(t, tc.want != "", strings.Contains(text, "the input has no"), text)
 			require.Contains(t, text, tc.want)
 			var report jsonReport
-			require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, tc.input, "-core", "disruption", "-o", "json", "-").stdout), &report))
+			require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, tc.input, "--core", "disruption", "-o", "json", "-").stdout), &report))
 			require.Equal(t, tc.want, strings.Join(report.Notes, ""))
 		})
 	}
@@ -238,8 +238,8 @@ func TestFailOnNeverWithoutPods(t *testing.T) {
 	pod, workload, budget := blockedNode()
 	one := strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":1`, 1)
 	all := strings.Replace(budget, `"maxUnavailable":0`, `"minAvailable":1`, 1) // of one replica
-	const notKnown = "purekube: -fail-on never: PodDisruptionBudget shop/db: not known whether it ever allows a disruption: "
-	const leaveOut = " (-ignore-budgets-without-pods leaves such budgets out)\n"
+	const notKnown = "purekube: --fail-on never: PodDisruptionBudget shop/db: not known whether it ever allows a disruption: "
+	const leaveOut = " (--ignore-budgets-without-pods leaves such budgets out)\n"
 	for _, tc := range []struct {
 		name, reason, input string
 		args                []string
@@ -247,22 +247,22 @@ func TestFailOnNeverWithoutPods(t *testing.T) {
 		want                string // stderr
 	}{
 		{"manifests", "no pod is covered", all + workload, nil, exitNever, notKnown + "it selects no pod of the input" + leaveOut},
-		{"manifests of a budget that allows none at any scale", "no pod is asked for", budget + workload, []string{"-ignore-budgets-without-pods"}, exitNever, ""},
+		{"manifests of a budget that allows none at any scale", "no pod is asked for", budget + workload, []string{"--ignore-budgets-without-pods"}, exitNever, ""},
 		{"manifests of a budget that allows one", "the same", one + workload, nil, exitNever, notKnown + "it selects no pod of the input" + leaveOut},
-		{"told to leave them out", "asked for", all + workload, []string{"-ignore-budgets-without-pods"}, exitPlanned, ""},
+		{"told to leave them out", "asked for", all + workload, []string{"--ignore-budgets-without-pods"}, exitPlanned, ""},
 		{"a scale that is not known", "the budget may allow none at that scale", one + pod, nil, exitNever, notKnown + "the scale of its controllers is not in the input\n"},
-		{"the same, told to leave others out", "it has a pod", one + pod, []string{"-ignore-budgets-without-pods"}, exitNever, notKnown + "the scale of its controllers is not in the input\n"},
+		{"the same, told to leave others out", "it has a pod", one + pod, []string{"--ignore-budgets-without-pods"}, exitNever, notKnown + "the scale of its controllers is not in the input\n"},
 		{"a budget that cannot be computed", "it allows nothing as it is", strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":"x"`, 1) + pod + workload, nil, exitNever, ""},
 		{"a budget that allows one disruption", "with two pods", one + strings.ReplaceAll(workload, `"replicas":1`, `"replicas":2`) + pod + strings.ReplaceAll(pod, "db-0", "db-1"), nil, exitPlanned, ""},
 		{"no budget", "a dump without them", pod + workload, nil, exitInput,
-			"purekube: -fail-on never: not answered: the input has no PodDisruptionBudget. Get what the answer rests on with \"kubectl get pdb,pods,rs,deploy,sts,rc -A -o json\". If the cluster has none, add -none pdb\n"},
-		{"no budget, said so", "there is none that holds", pod + workload, []string{"-none", "pdb"}, exitPlanned, ""},
-		{"another core", "it would never fail", budget, []string{"-core", "ttl"}, exitInput, "purekube: -fail-on never is for drain and the core disruption\n"},
+			"purekube: --fail-on never: not answered: the input has no PodDisruptionBudget. Get what the answer rests on with \"kubectl get pdb,pods,rs,deploy,sts,rc -A -o json\". If the cluster has none, add --none pdb\n"},
+		{"no budget, said so", "there is none that holds", pod + workload, []string{"--none", "pdb"}, exitPlanned, ""},
+		{"another core", "it would never fail", budget, []string{"--core", "ttl"}, exitInput, "purekube: --fail-on never is for drain and the core disruption\n"},
 		{"a drain that is not known", "the node may never drain", one + podOf("db-0", "db", "Queue", "node-a", "True"), []string{"-drain", "all"}, exitNever, ""},
 		{"a drain that does not start", "the node keeps its pods", one + podOf("db-0", "db", "DaemonSet", "node-a", "True"), []string{"-drain", "all"}, exitNever, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			args := append([]string{"-fail-on", "never", "-"}, tc.args...)
+			args := append([]string{"--fail-on", "never", "-"}, tc.args...)
 			got := plan(t, nil, tc.input, args...)
 			require.Equal(t, tc.status, got.status, "%s\n%s%s", tc.reason, got.stdout, got.stderr)
 			if tc.want != "" || tc.status == exitPlanned {
@@ -290,9 +290,9 @@ func TestUnreadBudgetConcernsItsNamespace(t *testing.T) {
 		answered     bool
 	}{
 		{"each alone", "the nodes have nothing to do with each other", []string{"drain", "all", "-"}, true},
-		{"in waves", "the others are in none", []string{"drain", "-waves", "-"}, true},
+		{"in waves", "the others are in none", []string{"drain", "--waves", "-"}, true},
 		{"report", "its table is of each alone", []string{"report", "-"}, true},
-		{"together", "what goes from the others counts for the answer", []string{"drain", "-together", "all", "-"}, false},
+		{"together", "what goes from the others counts for the answer", []string{"drain", "--together", "all", "-"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, input, tc.args...)
@@ -319,12 +319,12 @@ func TestNothingIsPlannedForAnObjectReadInPart(t *testing.T) {
 	}
 	pod := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "shop", "labels": {"app": "db"}` + fromServer + `, "spec": {"containers": []}}`
 	text := dump(budget("newer", `"newer": 1, `), budget("known", ""), pod)
-	got := plan(t, nil, text, "plan", "-core", "disruption", "-now", noon, "-")
+	got := plan(t, nil, text, "plan", "--core", "disruption", "--now", noon, "-")
 	require.Equal(t, exitInput, got.status)
 	require.Contains(t, got.stderr, "PodDisruptionBudget shop/newer: spec.newer: unknown field")
 	require.Contains(t, got.stdout, "shop/known")
 	require.NotContains(t, got.stdout, "shop/newer")
-	got = plan(t, nil, text, "plan", "-core", "disruption", "-fail-on", "never", "-now", noon, "-")
+	got = plan(t, nil, text, "plan", "--core", "disruption", "--fail-on", "never", "--now", noon, "-")
 	require.Contains(t, got.stderr, "PodDisruptionBudget shop/newer: not known whether it ever allows a disruption: a field of it could not be read")
 	cidr := func(name, field string) string {
 		return `{"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "` + name + `", "namespace": "none"` + fromServer +
@@ -332,7 +332,7 @@ func TestNothingIsPlannedForAnObjectReadInPart(t *testing.T) {
 	}
 	address := `{"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": "10.0.0.5"` + fromServer +
 		`, "spec": {"parentRef": {"resource": "services", "namespace": "shop", "name": "db"}}}`
-	got = plan(t, nil, dump(budget("newer", `"newer": 1, `), budget("known", ""), pod, address, cidr("newer-range", `"newer": 1, `), cidr("known-range", "")), "report", "-now", noon, "-")
+	got = plan(t, nil, dump(budget("newer", `"newer": 1, `), budget("known", ""), pod, address, cidr("newer-range", `"newer": 1, `), cidr("known-range", "")), "report", "--now", noon, "-")
 	require.Contains(t, got.stdout, `aria-label="shop/known: `)
 	require.NotContains(t, got.stdout, `aria-label="shop/newer: `)
 	require.Contains(t, got.stdout, "10.0.0.0/24 of known-range")

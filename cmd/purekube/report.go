@@ -60,7 +60,7 @@ type section struct {
 	NoObjects bool
 	// Headline says in one line what the core as a whole found.
 	Headline string
-	// Explanation has the lines of -explain that concern no object in particular.
+	// Explanation has the lines of --explain that concern no object in particular.
 	Explanation []string
 	Findings    []finding
 	// Undecided are the budgets of which it is not known whether they ever allow a disruption.
@@ -83,7 +83,7 @@ type finding struct {
 	NoPods   bool
 	// Reasons are the steps of the decision; -o json prints them.
 	Reasons []reason
-	// Explanation has the lines of -explain. Explained is the library's explanation; -o json prints it.
+	// Explanation has the lines of --explain. Explained is the library's explanation; -o json prints it.
 	Explanation []string
 	Explained   any
 	// Eviction is the answer about a pod that is explained.
@@ -157,9 +157,9 @@ func (r *report) note(c core, s section, objects *cluster) {
 func (r *report) sayUndecided(sys system) {
 	for _, s := range r.Sections {
 		for _, f := range s.Undecided {
-			text := fmt.Sprintf("-fail-on never: %s: not known whether it ever allows a disruption: %s", titleOf(f.Object), f.NotKnown)
+			text := fmt.Sprintf("--fail-on never: %s: not known whether it ever allows a disruption: %s", titleOf(f.Object), f.NotKnown)
 			if f.NoPods {
-				text += " (-ignore-budgets-without-pods leaves such budgets out)"
+				text += " (--ignore-budgets-without-pods leaves such budgets out)"
 			}
 			sys.say(text)
 		}

@@ -1,8 +1,8 @@
 package main
 
-import "flag"
+import "github.com/spf13/pflag"
 
-func registerReport(inv *invocation, flags *flag.FlagSet) {
+func registerReport(inv *invocation, flags *pflag.FlagSet) {
 	registerCores(inv, flags)
 	registerFailOn(inv, flags, failOns)
 	inv.drain.register(flags)

@@ -36,11 +36,11 @@ func TestAnotherProgramCarriesThePlanOut(t *testing.T) {
 	for round := range 10 {
 		server.Now = now
 		input := printed(t, server)
-		got := plan(t, nil, input, "-assume-complete", "-o", "requests", "-now", now.Format(time.RFC3339), "-")
+		got := plan(t, nil, input, "--assume-complete", "-o", "requests", "--now", now.Format(time.RFC3339), "-")
 		require.Empty(t, got.stderr)
 		if got.stdout == "" {
 			require.Positive(t, round, "there was nothing to do")
-			text := plan(t, nil, input, "-assume-complete", "-now", now.Format(time.RFC3339), "-").stdout
+			text := plan(t, nil, input, "--assume-complete", "--now", now.Format(time.RFC3339), "-").stdout
 			require.Contains(t, text, "Plan: 0 actions, ")
 			require.Contains(t, text, " 0 lookups")
 			return
@@ -101,7 +101,7 @@ func TestWaitingRequests(t *testing.T) {
 	input := `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ml","name":"p","uid":"u"},"spec":{"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"t"}]}}
 		{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"namespace":"ml","name":"t"}}`
 	var report jsonReport
-	require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, input, "-core", "resourceclaim", "-o", "json", "-").stdout), &report))
+	require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, input, "--core", "resourceclaim", "-o", "json", "-").stdout), &report))
 	var types []string
 	var waits []bool
 	for _, a := range report.Cores[0].Objects[0].Actions {
@@ -109,7 +109,7 @@ func TestWaitingRequests(t *testing.T) {
 	}
 	require.Equal(t, []string{"CreateClaim", "SetClaimStatuses"}, types)
 	require.Equal(t, []bool{false, true}, waits)
-	got := plan(t, nil, input, "-core", "resourceclaim", "-o", "requests", "-").stdout
+	got := plan(t, nil, input, "--core", "resourceclaim", "-o", "requests", "-").stdout
 	require.Equal(t, 1, strings.Count(got, "\n"), got)
 	require.Contains(t, got, `{"verb":"create","group":"resource.k8s.io","version":"v1","resource":"resourceclaims","namespace":"ml"`)
 }
@@ -135,7 +135,7 @@ func TestKeysOfTheJSONForm(t *testing.T) {
 		}
 	}
 	var report map[string]any
-	require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, "", "-demo", "-o", "json", "-explain").stdout), &report))
+	require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, "", "--demo", "-o", "json", "--explain").stdout), &report))
 	require.Equal(t, formatVersion, report["formatVersion"])
 	check("", report)
 }

@@ -30,7 +30,7 @@ func podManifest(name, uid, phase, spec string) string {
 // planClaims runs the core without the closing lines.
 func planClaims(t *testing.T, manifests string, args ...string) outcome {
 	t.Helper()
-	got := plan(t, nil, manifests, append([]string{"-core", "resourceclaim", "-"}, args...)...)
+	got := plan(t, nil, manifests, append([]string{"--core", "resourceclaim", "-"}, args...)...)
 	got.stdout, _, _ = strings.Cut(got.stdout, "\n\nPlan: ")
 	return got
 }
@@ -39,9 +39,9 @@ func planClaims(t *testing.T, manifests string, args ...string) outcome {
 func TestStuckClaim(t *testing.T) {
 	got := planClaims(t, claimManifest("stuck", `,"deletionTimestamp":"2026-11-21T11:00:00Z"`, consumers("x"))+
 		claimManifest("used", "", consumers("x", "y"))+
-		podManifest("x", "uid-x", "Succeeded", "")+podManifest("y", "uid-y", "Running", `"nodeName":"n"`), "-explain")
+		podManifest("x", "uid-x", "Succeeded", "")+podManifest("y", "uid-y", "Running", `"nodeName":"n"`), "--explain")
 	require.Empty(t, got.stderr)
-	require.Empty(t, cmp.Diff(`Note: the time is taken to be 2026-11-21T11:00:00Z, the newest that the input has: -now sets another
+	require.Empty(t, cmp.Diff(`Note: the time is taken to be 2026-11-21T11:00:00Z, the newest in the input: --now sets another
 resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/stuck
     Release ns/stuck: x, deallocate
@@ -70,7 +70,7 @@ func TestAssumeComplete(t *testing.T) {
     needs Pod ns/y (v1), which is not in the input (kubectl get pod y -n ns -o json prints it)`, got.stdout),
 		"the pod that has the name of y may be the one before it")
 
-	got = planClaims(t, input, "-assume-complete")
+	got = planClaims(t, input, "--assume-complete")
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/c
@@ -83,7 +83,7 @@ func TestAssumeComplete(t *testing.T) {
     RemoveFinalizer ns/d  # it is no longer allocated
     DeleteClaim ns/d  # generated for pod ns/y, which is done or gone`, got.stdout))
 
-	got = planClaims(t, input, "-match-upstream", "v1.36")
+	got = planClaims(t, input, "--match-upstream", "v1.36")
 	require.Contains(t, got.stdout, "needs Pod ns/x", "upstream asks for it as well")
 	require.Contains(t, got.stdout, "Release ns/d", "upstream takes the cached pod for the successor")
 }
@@ -93,7 +93,7 @@ func TestPodThatWaits(t *testing.T) {
 	got := planClaims(t, claimManifest("shared", "", consumers("x"))+podManifest("x", "uid-x", "Running", `"nodeName":"n"`)+
 		podManifest("p", "uid-p", "Pending", `"nodeName":"n","resourceClaims":[{"name":"a","resourceClaimName":"shared"},
 			{"name":"b","resourceClaimTemplateName":"t"},{"name":"c","resourceClaimName":"missing"}]`)+
-		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"namespace":"ns","name":"t"}}`, "-explain")
+		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"namespace":"ns","name":"t"}}`, "--explain")
 	require.Empty(t, got.stderr)
 	_, pods, _ := strings.Cut(got.stdout, "  Pod ns/p\n")
 	require.Empty(t, cmp.Diff(`    CreateClaim ns/p b: p-b-*  # the pod has no claim for this entry yet
@@ -107,8 +107,8 @@ func TestPodThatWaits(t *testing.T) {
 // A real cluster at rest: kube-controller-manager writes nothing, and tells the one pod that names
 // a template which does not exist, as it does for ever.
 func TestClaimsOfARealClusterAtRest(t *testing.T) {
-	for _, mode := range [][]string{nil, {"-match-upstream", "v1.36"}} {
-		got := plan(t, nil, "", append([]string{"-core", "resourceclaim", "testdata/cluster-converged.yaml"}, mode...)...)
+	for _, mode := range [][]string{nil, {"--match-upstream", "v1.36"}} {
+		got := plan(t, nil, "", append([]string{"--core", "resourceclaim", "testdata/cluster-converged.yaml"}, mode...)...)
 		require.Equal(t, exitPlan, got.status)
 		require.Equal(t, "purekube: testdata/cluster-converged.yaml: document 1, item 127: Pod ml/broken: "+
 			"spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n", got.stderr)
@@ -118,7 +118,7 @@ func TestClaimsOfARealClusterAtRest(t *testing.T) {
 
 // The same cluster after two of its pods finished and one went away.
 func TestClaimsOfARealClusterThatDrifted(t *testing.T) {
-	got := plan(t, nil, "", "-core", "resourceclaim", "testdata/cluster-drift.yaml")
+	got := plan(t, nil, "", "--core", "resourceclaim", "testdata/cluster-drift.yaml")
 	for _, line := range []string{
 		"Release ml/shared: infer, deallocate\n      # reserved for pod ml/infer: it is done and no longer needs the claim",
 		"Release ml/train-1-gpu-sqg6p: train-1, deallocate\n      # reserved for pod ml/train-1: it is done and no longer needs the claim",

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// explained runs the core over manifests with -explain, without the closing lines.
+// explained runs the core over manifests with --explain, without the closing lines.
 func explained(t *testing.T, manifests string, args ...string) outcome {
 	t.Helper()
-	got := plan(t, nil, manifests, append([]string{"-core", "servicecidr", "-explain", "-none", "ipaddresses", "-"}, args...)...)
+	got := plan(t, nil, manifests, append([]string{"--core", "servicecidr", "--explain", "--none", "ipaddresses", "-"}, args...)...)
 	got.stdout, _, _ = strings.Cut(got.stdout, "\n\nPlan: ")
 	return got
 }
@@ -89,7 +89,7 @@ func TestExplainServiceCIDR(t *testing.T) {
 				"1 address would be orphaned", "the condition Ready=False is missing or different",
 				"a contains 10.0.0.0/24, but it is being deleted too and may be gone first",
 				"10.0.0.0/24: 1 address would be orphaned: 10.0.0.1 (Service n/s)"}},
-		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
+		{name: "two equal ones, upstream", reason: "D-1", args: []string{"--match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
 			want: []string{"RemoveFinalizer x  # no address would be orphaned", "no address blocks the deletion, and the grace period is over", "a contains all addresses of 10.0.0.0/24"}},
 		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
 			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be orphaned: " + strings.Repeat("A ", 20) + "and 10 more"}},
@@ -129,12 +129,12 @@ func TestExplainServiceCIDR(t *testing.T) {
 // A real cluster at rest needs nothing; after four deletions, two of them of equal ones in use, one of these
 // and the range inside another one go.
 func TestRealServiceCIDRs(t *testing.T) {
-	converged := plan(t, nil, "", "-core", "servicecidr", "-detailed-exitcode", "testdata/cluster-converged.yaml")
+	converged := plan(t, nil, "", "--core", "servicecidr", "--detailed-exitcode", "testdata/cluster-converged.yaml")
 	require.Equal(t, exitPlanned, converged.status, converged.stdout)
 
 	removed := func(args ...string) (names []string) {
 		var report jsonReport
-		got := plan(t, nil, "", append([]string{"-core", "servicecidr", "-o", "json", "testdata/cluster-drift.yaml"}, args...)...)
+		got := plan(t, nil, "", append([]string{"--core", "servicecidr", "-o", "json", "testdata/cluster-drift.yaml"}, args...)...)
 		require.Empty(t, got.stderr)
 		require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
 		for _, o := range report.Cores[0].Objects {
@@ -144,13 +144,13 @@ func TestRealServiceCIDRs(t *testing.T) {
 		}
 		return names
 	}
-	require.Empty(t, removed("-now", "2026-11-21T01:11:16Z"), "the grace period")
-	require.Equal(t, []string{"narrow", "twin-a"}, removed("-now", "2026-11-21T01:11:17Z"))
-	require.Equal(t, []string{"narrow", "twin-a", "twin-b"}, removed("-now", "2026-11-21T01:11:17Z", "-match-upstream", "v1.36"), "D-1")
+	require.Empty(t, removed("--now", "2026-11-21T01:11:16Z"), "the grace period")
+	require.Equal(t, []string{"narrow", "twin-a"}, removed("--now", "2026-11-21T01:11:17Z"))
+	require.Equal(t, []string{"narrow", "twin-a", "twin-b"}, removed("--now", "2026-11-21T01:11:17Z", "--match-upstream", "v1.36"), "D-1")
 }
 
 func TestServiceCIDRErrorsSayWhere(t *testing.T) {
-	got := plan(t, nil, serviceCIDR("x", "2026-11-21T11:00:00Z", "10.0.0.0/24", "10.0.0.0/33")+ipAddress("10.0.0.07", "IPv4", "null"), "-core", "servicecidr", "-")
+	got := plan(t, nil, serviceCIDR("x", "2026-11-21T11:00:00Z", "10.0.0.0/24", "10.0.0.0/33")+ipAddress("10.0.0.07", "IPv4", "null"), "--core", "servicecidr", "-")
 	require.Equal(t, exitPlan, got.status)
 	require.Equal(t, `purekube: standard input: document 2: IPAddress 10.0.0.07: metadata.name: ParseAddr("10.0.0.07"): IPv4 field has octet with leading zero
 purekube: standard input: document 1: ServiceCIDR x: spec.cidrs[1]: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range

@@ -11,7 +11,7 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// ttlStep reads the value of -ttl-step.
+// ttlStep reads the value of --ttl-step.
 func ttlStep(s string) (int, error) {
 	step, err := strconv.Atoi(s)
 	last := len(ttl.Steps()) - 1

@@ -245,8 +245,8 @@ type RefusedPod struct {
 // TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not drained: on the one with the
 // fewest pods, the first by name of several. If there is none, the pod stays Pending: budgets that expect it do not count it
 // as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. Where room is short, pods
-// that were not ready come before those that were, and the pods of StatefulSets last, because they are recreated last. The
-// check is no scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
+// that were not ready come before ready pods, and the pods of StatefulSets last, because they are recreated last. The check is
+// no scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
 // priority, and a pod that is Pending stays so, in whatever round room becomes free. A pod that waits for a node when the drain
 // begins takes no room.
 //

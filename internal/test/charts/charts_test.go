@@ -88,12 +88,12 @@ func ask(t *testing.T, command, dir, input string) []string {
 		return strings.HasPrefix(line, "Explained in: ") || strings.HasPrefix(line, "    ")
 	})
 	for _, args := range [][]string{
-		{"plan", "-at-full-health", "-nodes", "3", "-builtin-roles"},
-		{"drain", "all", "-at-full-health", "-nodes", "3", "-ignore-daemonsets", "-delete-emptydir-data", "-none", "pdb,pods"},
-		{"drain", "-waves", "-at-full-health", "-nodes", "3", "-ignore-daemonsets", "-delete-emptydir-data", "-none", "pdb,pods"},
-		{"diff", "-upstream", "v1.36", "-at-full-health", "-nodes", "3", "-builtin-roles"},
+		{"plan", "--at-full-health", "--nodes", "3", "--builtin-roles"},
+		{"drain", "all", "--at-full-health", "--nodes", "3", "--ignore-daemonsets", "--delete-emptydir-data", "--none", "pdb,pods"},
+		{"drain", "--waves", "--at-full-health", "--nodes", "3", "--ignore-daemonsets", "--delete-emptydir-data", "--none", "pdb,pods"},
+		{"diff", "--upstream", "v1.36", "--at-full-health", "--nodes", "3", "--builtin-roles"},
 	} {
-		answer := run(t, command, dir, append(args, input)...)
+		answer := run(t, command, dir, append(args, "-f", input)...)
 		// The line that sums up begins so; without one, the last line says why there is none.
 		said := "no answer"
 		for _, line := range answer {

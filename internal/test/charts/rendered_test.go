@@ -210,7 +210,7 @@ func (r rendered) text(t *testing.T) string {
 // run returns the exit status and both outputs.
 func (r rendered) run(t *testing.T, args ...string) (status int, out string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), r.command, append(args, filepath.Base(r.file))...)
+	cmd := exec.CommandContext(t.Context(), r.command, append(args, "-f", filepath.Base(r.file))...)
 	cmd.Dir = filepath.Dir(r.file)
 	both, _ := cmd.CombinedOutput() // a status other than 0 is an error
 	require.NotNil(t, cmd.ProcessState)
@@ -224,7 +224,7 @@ var findingLine = regexp.MustCompile(`(?m)^\S+: (?:error|warning|info) (\w+): (\
 func (r rendered) judged(t *testing.T, c chart) {
 	t.Helper()
 	const ok, never, finding = 0, 4, 5
-	status, out := r.run(t, "lint", "-fail-on", "warning")
+	status, out := r.run(t, "lint", "--fail-on", "warning")
 	var found []string
 	withoutPolicy := 0
 	for _, m := range findingLine.FindAllStringSubmatch(out, -1) {
@@ -244,13 +244,13 @@ func (r rendered) judged(t *testing.T, c chart) {
 	} else {
 		require.Equal(t, ok, status, out)
 	}
-	atFullHealth := []string{"-at-full-health", "-nodes", "3", "-none", "pdb,pods"}
-	status, out = r.run(t, slices.Concat([]string{"plan", "-builtin-roles", "-fail-on", "never"}, atFullHealth)...)
+	atFullHealth := []string{"--at-full-health", "--nodes", "3", "--none", "pdb,pods"}
+	status, out = r.run(t, slices.Concat([]string{"plan", "--builtin-roles", "--fail-on", "never"}, atFullHealth)...)
 	require.Equal(t, blocks, status, "plan: %s\n%s", c.reason, out)
-	filters := []string{"-ignore-daemonsets", "-delete-emptydir-data", "-force"}
-	status, out = r.run(t, slices.Concat([]string{"drain", "all", "-fail-on", "never"}, filters, atFullHealth)...)
+	filters := []string{"--ignore-daemonsets", "--delete-emptydir-data", "--force"}
+	status, out = r.run(t, slices.Concat([]string{"drain", "all", "--fail-on", "never"}, filters, atFullHealth)...)
 	require.Equal(t, blocks, status, "drain: %s\n%s", c.reason, out)
-	status, out = r.run(t, slices.Concat([]string{"report", "-builtin-roles", "-fail-on", "never"}, filters, atFullHealth)...)
+	status, out = r.run(t, slices.Concat([]string{"report", "--builtin-roles", "--fail-on", "never"}, filters, atFullHealth)...)
 	require.Equal(t, blocks, status, "report: %s", c.reason)
 	require.Contains(t, out, "</html>")
 	for _, f := range c.finds {

@@ -103,7 +103,7 @@ func (s sarif) lintFile(t *testing.T, text string, status int) (document []byte,
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o644))
-	return s.lint(t, dir, "", status, "-fail-on", "info", "a.yaml")
+	return s.lint(t, dir, "", status, "--fail-on", "info", "a.yaml")
 }
 
 var (
