@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/purekube/purekube"
@@ -38,18 +39,19 @@ func commands() []command {
 	return []command{
 		{name: "plan", arguments: filesArgument, summary: "what the controllers would do now, and why",
 			example: []string{
+				"purekube plan --core disruption --explain",
 				"kubectl get clusterroles,nodes -o json | purekube plan --explain",
 				"helm template my-chart | purekube plan --core disruption --at-full-health --nodes 3 --fail-on never",
 			},
 			outputs: []string{outputText, outputJSON, outputYAML, outputRequests}, register: registerPlan, run: runPlan},
 		{name: "explain", arguments: "KIND/[NAMESPACE/]NAME " + filesArgument,
 			summary: "everything that is known about one object",
-			example: []string{"purekube explain pdb/shop/web -f dump.json"},
+			example: []string{"purekube explain pdb/shop/web", "purekube explain pod/shop/web-0 --context staging"},
 			outputs: []string{outputText, outputJSON, outputYAML}, register: registerExplain, run: runExplain},
 		{name: "drain", arguments: "[NODE | all]…",
 			summary: "how kubectl drain of nodes would go: each alone, together, or in the waves of an upgrade",
 			example: []string{
-				"purekube drain worker-1 --ignore-daemonsets -f dump.json",
+				"purekube drain worker-1 --ignore-daemonsets --delete-emptydir-data",
 				"purekube drain -l pool=a --together -f dump.json",
 				"purekube drain --waves --max 20 --by topology.kubernetes.io/zone -f dump.json",
 			},
@@ -60,7 +62,7 @@ func commands() []command {
 			outputs: []string{outputText, outputJSON, outputYAML, outputSARIF, outputGitHub}, register: registerLint, run: runLint},
 		{name: "report", arguments: filesArgument,
 			summary: "one HTML page with the plan, the budgets and the drains, or graphs for Markdown",
-			example: []string{"purekube report --ignore-daemonsets --output-file report.html -f dump.json"},
+			example: []string{"purekube report --ignore-daemonsets --output-file report.html"},
 			outputs: []string{outputHTML, outputMermaid}, register: registerReport, run: runReport},
 		{name: "diff", arguments: filesArgument, summary: "where kube-controller-manager would do something else",
 			example: []string{"purekube diff --upstream v1.36 -f dump.json"},
@@ -92,8 +94,10 @@ type invocation struct {
 	paths []string
 	// outputFile is where the output goes. Empty: to standard output.
 	outputFile string
-	// demo: the input is the embedded cluster.
+	// demo: the input is the embedded cluster. live: the input is the cluster that kube names.
 	demo   bool
+	live   bool
+	kube   *genericclioptions.ConfigFlags
 	cores  []core
 	output string
 	drain  drainRequest
@@ -207,7 +211,8 @@ func (inv *invocation) register(flags *pflag.FlagSet) {
 		"output `format`: "+strings.Join(inv.command.outputs, ", ")+" (FORMAT.md describes those for programs)")
 	flags.StringVar(&inv.outputFile, "output-file", "", "write the output to this `file`, and not to standard output")
 	flags.StringArrayVarP(&inv.paths, "filename", "f", nil,
-		"`file` or directory to read, or - for standard input; may be given again (default: what is piped)")
+		"`file` or directory to read, or - for standard input; may be given again (default: what is piped, or else the current cluster)")
+	inv.liveFlags(flags)
 	flags.BoolVar(&inv.demo, "demo", false, "answer for the small cluster that is embedded in purekube")
 	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
 	if inv.command.name != "lint" { // it judges manifests as they are, at full health and with the ClusterRoles of every cluster
@@ -362,18 +367,34 @@ func (inv *invocation) check(sys system) (err error) {
 		return fmt.Errorf("--nodes is for --at-full-health")
 	case inv.demo && len(inv.paths) > 0:
 		return fmt.Errorf("--demo is the embedded cluster, and %s is not in it: only one of them", inv.paths[0])
-	case !inv.demo && len(inv.paths) == 0 && !sys.piped:
-		return fmt.Errorf("%s has nothing to read: name files or directories with -f, or pipe kubectl get into it (--demo is the cluster embedded in purekube)",
-			inv.command.name)
+	}
+	return inv.checkInput(sys)
+}
+
+// checkInput says what is read: files, what is piped, the embedded cluster, or, where none of these is named, the cluster of
+// the current context. lint is for manifests, and reads a cluster only if it is told to.
+func (inv *invocation) checkInput(sys system) error {
+	named := inv.demo || len(inv.paths) > 0
+	switch {
+	case named && inv.live:
+		return fmt.Errorf("--live is the cluster of the current context, without files and --demo")
+	case inv.command.name != "lint":
+		inv.live = !named && (!sys.piped || inv.ofCluster())
+	case !named && !inv.live && !sys.piped:
+		return fmt.Errorf("lint has nothing to read: name files or directories, pipe manifests into it, or take --live for a cluster " +
+			"(--demo is the cluster embedded in purekube)")
+	}
+	if inv.ofCluster() && !inv.live {
+		return fmt.Errorf("--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
 	}
 	return nil
 }
 
 // aboutPurekube is the first part of the help text.
-const aboutPurekube = `purekube says what five controllers of kube-controller-manager would do with the objects in manifests, whether nodes
-drain, and why. It talks to no cluster and changes nothing.
+const aboutPurekube = `purekube says what five controllers of kube-controller-manager would do with the objects of a cluster, whether nodes
+drain, and why. It changes nothing.
 
-Without files it reads what is piped into it. Without arguments it plans a small cluster that is embedded in it; --demo is
-that cluster for every command. A large dump is read about twice as fast as JSON (kubectl get … -o json); files may be
-compressed with gzip.
+Without files it reads what is piped into it, or else the cluster of the current context. lint reads a cluster only with
+--live. Without arguments purekube plans a small cluster that is embedded in it; --demo is that cluster for every command. A
+large dump is read about twice as fast as JSON (kubectl get … -o json); files may be compressed with gzip.
 `

@@ -73,14 +73,16 @@ func TestInputWithoutPaths(t *testing.T) {
 // no answer about the embedded cluster.
 func TestNoInputIsNotTheDemo(t *testing.T) {
 	const first = "The cluster embedded in purekube."
+	t.Setenv("KUBECONFIG", "/nonexistent/config")
 	for _, args := range [][]string{
 		{"plan"}, {"explain", "pdb/shop/checkout"}, {"drain", "all"}, {"drain", "worker-1"}, {"drain", "--waves"}, {"lint"}, {"report"}, {"diff"},
 		{"plan", "-o", "json"}, {"lint", "--fail-on", "none"}, {"drain", "all", "--at-full-health", "--nodes", "3"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			want := "purekube: " + args[0] + " has nothing to read: name files or directories with -f, or pipe kubectl get into it " +
-				"(--demo is the cluster embedded in purekube)\n"
-			require.Equal(t, outcome{status: exitInput, stderr: want}, plan(t, nil, "", args...))
+			got := plan(t, nil, "", args...)
+			require.Equal(t, exitInput, got.status)
+			require.Contains(t, got.stderr, "nothing to read: ")
+			require.NotContains(t, got.stdout, first)
 			demo := plan(t, nil, "", append(slices.Clone(args), "--demo")...)
 			require.Contains(t, demo.stdout+demo.stderr, first)
 			both := plan(t, nil, "", append(slices.Clone(args), "--demo", "-f", "mine.yaml")...)

@@ -45,6 +45,23 @@ var settingsOf = map[string]setting{
 	"drain demo":                  {"drain all -f gone.json", "--demo"},
 	"explain demo":                {"explain node/worker-1 -f gone.json", "--demo"},
 	"demo":                        {"COMMAND -f gone.json", "--demo"},
+	"kubeconfig":                  {"COMMAND", "--kubeconfig /nonexistent/other"},
+	"context":                     {"COMMAND", "--context other"},
+	"as":                          {"COMMAND --demo", "--as jane"},
+	"namespace":                   {"COMMAND --demo", "-n shop"},
+	"request-timeout":             {"COMMAND --demo", "--request-timeout 1s"},
+	"drain kubeconfig":            {"drain all", "--kubeconfig /nonexistent/other"},
+	"drain context":               {"drain all", "--context other"},
+	"drain as":                    {"drain all --demo", "--as jane"},
+	"drain request-timeout":       {"drain all --demo", "--request-timeout 1s"},
+	"explain kubeconfig":          {"explain node/a", "--kubeconfig /nonexistent/other"},
+	"explain context":             {"explain node/a", "--context other"},
+	"explain as":                  {"explain node/a --demo", "--as jane"},
+	"explain namespace":           {"explain node/a --demo", "-n shop"},
+	"explain request-timeout":     {"explain node/a --demo", "--request-timeout 1s"},
+	"lint kubeconfig":             {"lint --live", "--kubeconfig /nonexistent/other"},
+	"lint context":                {"lint --live", "--context other"},
+	"live":                        {"lint", "--live"},
 	"max-unzipped":                {"", "--max-unzipped 0"},
 	"now":                         {"", "--now yesterday"},
 	"none":                        {"", "--none nothing"},
@@ -88,6 +105,7 @@ func TestEachFlagMatters(t *testing.T) {
 			metadata: {name: team, labels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}},
 			rules: [{verbs: [get], apiGroups: [example.com], resources: [widgets]}]}`)},
 	}
+	t.Setenv("KUBECONFIG", "/nonexistent/config")
 	for _, c := range commands() {
 		inv := &invocation{command: c}
 		flags := pflag.NewFlagSet(c.name, pflag.ContinueOnError)

@@ -1,5 +1,5 @@
-// Purekube reads Kubernetes manifests, or what kubectl get prints, and says what five controllers of
-// kube-controller-manager would do with them, whether nodes drain, and why. It talks to no cluster and changes nothing.
+// Purekube reads a cluster, manifests, or what kubectl get prints, and says what five controllers of
+// kube-controller-manager would do with the objects, whether nodes drain, and why. It changes nothing.
 //
 //	purekube COMMAND [flags] [FILE | DIRECTORY | - …]
 //
@@ -122,10 +122,15 @@ func (inv *invocation) load(sys system) *cluster {
 	case len(paths) == 0:
 		paths = []string{"-"}
 	}
-	c := load(o, paths...)
-	inv.takeTime(c)
-	if inv.command.name == "drain" || len(c.Nodes) > 0 {
-		c.noteNamespace()
+	var c *cluster
+	if inv.live {
+		c = inv.readCluster(sys, o)
+	} else {
+		c = load(o, paths...)
+		inv.takeTime(c)
+		if inv.command.name == "drain" || len(c.Nodes) > 0 {
+			c.noteNamespace()
+		}
 	}
 	if inv.fullHealth {
 		c.atFullHealth(inv.nodes)

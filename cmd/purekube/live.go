@@ -1,0 +1,330 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/manifests"
+)
+
+// liveFlags are the flags of kubectl that say which cluster is read, and as whom.
+func (inv *invocation) liveFlags(flags *pflag.FlagSet) {
+	inv.kube = &genericclioptions.ConfigFlags{
+		KubeConfig: ptr.To(""), Context: ptr.To(""), Impersonate: ptr.To(""), Timeout: ptr.To(noTimeout),
+	}
+	if inv.command.name != "drain" { // a node has pods of all namespaces
+		inv.kube.Namespace = ptr.To("")
+	}
+	inv.kube.AddFlags(flags)
+	if inv.kube.Namespace != nil {
+		flags.Lookup("namespace").Usage = "read only the objects of this namespace (default: all namespaces)"
+	}
+	if inv.command.name == "lint" {
+		flags.BoolVar(&inv.live, "live", false, "read the cluster of the current context")
+	}
+}
+
+const noTimeout = "0"
+
+// ofCluster reports whether a flag is set that says which cluster is read.
+func (inv *invocation) ofCluster() bool {
+	k := inv.kube
+	return ptr.Deref(k.KubeConfig, "")+ptr.Deref(k.Context, "")+ptr.Deref(k.Impersonate, "")+ptr.Deref(k.Namespace, "") != "" || *k.Timeout != noTimeout
+}
+
+// readCluster reads the objects that the answer rests on from the cluster. If that fails, nothing is answered.
+func (inv *invocation) readCluster(sys system, o manifests.Options) *cluster {
+	c, err := inv.cluster(sys, o)
+	if err != nil {
+		return &cluster{Set: &manifests.Set{}, problems: []problem{{what: err.Error(), unread: true}}}
+	}
+	return c
+}
+
+func (inv *invocation) cluster(sys system, o manifests.Options) (*cluster, error) {
+	config, err := inv.kube.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := inv.kube.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, err
+	}
+	// client-go's default where nothing names a cluster. Nobody has one there.
+	if len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
+		return nil, errNoCluster
+	}
+	text := "The cluster at " + config.Host
+	if name := cmp.Or(*inv.kube.Context, raw.CurrentContext); name != "" {
+		text = "The cluster of context " + name + ", at " + config.Host
+	}
+	fmt.Fprintln(sys.notes(*inv), visible(text))
+	l, err := newLiveReader(config, ptr.Deref(inv.kube.Namespace, ""), o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	o.Progress = nil // it has counted already
+	return l.read(context.Background(), inv.reads(), o)
+}
+
+// errNoCluster is the error where nothing says what to read.
+var errNoCluster = errors.New("nothing to read: no kubeconfig names a cluster. Name files or directories with -f, or pipe kubectl get " +
+	"into it (--demo is the cluster embedded in purekube)")
+
+// reads are the kinds that the answer of the command rests on.
+func (inv *invocation) reads() []schema.GroupKind {
+	var names []string
+	drains := drainQuestion("", &cluster{Set: &manifests.Set{}}).dump
+	switch inv.command.name {
+	case "lint":
+		return manifests.Kinds()
+	case "drain":
+		names = drains
+	case "report":
+		names = slices.Clone(drains)
+		fallthrough
+	default:
+		for _, c := range inv.cores {
+			names = append(names, c.reads...)
+		}
+	}
+	slices.Sort(names)
+	return kindsNamed(slices.Compact(names))
+}
+
+// liveReader reads the objects of a cluster as a dump of kubectl get has them: text, so that fields that this build does not know
+// are seen, and every question is answered as it is for the dump. It sends GET requests only.
+type liveReader struct {
+	config *rest.Config
+	client rest.Interface
+	// namespace is the only one that is read. Empty: all.
+	namespace string
+	// progress is told how many objects were read.
+	progress func(objects int)
+	objects  int
+}
+
+// How the lists are read.
+const (
+	pageSize = 500
+	// restarts is how often a list begins again because it expired between two pages.
+	restarts = 3
+	// retries is how often a request is sent again that failed, a second later or when the API server says.
+	retries = 5
+)
+
+func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*liveReader, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "purekube/" + version()
+	config.QPS, config.Burst = 50, 100
+	raw := rest.CopyConfig(config)
+	raw.GroupVersion = &schema.GroupVersion{}
+	raw.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &liveReader{config: config, client: client, namespace: namespace, progress: progress}, nil
+}
+
+// read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve, is among
+// the problems, and the input has no such kind. Any other error is returned: part of a cluster is no answer.
+func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manifests.Options) (*cluster, error) {
+	var dump bytes.Buffer
+	files := zip.NewWriter(&dump)
+	files.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	var paths []string
+	var denied []problem
+	for _, kind := range kinds {
+		resource := resourceOf(kind)
+		list, err := l.list(ctx, kind, resource)
+		switch {
+		case apierrors.IsForbidden(err):
+			denied = append(denied, problem{what: fmt.Sprintf("no right to list %s in %s: %v", resource.Resource, l.scope(kind), err)})
+			continue
+		case apierrors.IsNotFound(err):
+			denied = append(denied, problem{what: fmt.Sprintf("the API server does not serve %s of %s", resource.Resource, resource.GroupVersion())})
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("list of %s: %w", resource.Resource, err)
+		}
+		paths = append(paths, resource.Resource)
+		file, err := files.Create(resource.Resource)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := file.Write(list); err != nil {
+			return nil, err
+		}
+	}
+	if err := files.Close(); err != nil {
+		return nil, err
+	}
+	c := &cluster{Set: &manifests.Set{}}
+	if len(paths) > 0 {
+		var err error
+		if o.Files, err = zip.NewReader(bytes.NewReader(dump.Bytes()), int64(dump.Len())); err != nil {
+			return nil, err
+		}
+		c = load(o, paths...)
+	}
+	c.problems = append(c.problems, denied...)
+	return c, l.addScales(ctx, c)
+}
+
+// resourceOf is the resource of a kind in the version that the packages read.
+func resourceOf(kind schema.GroupKind) schema.GroupVersionResource {
+	version := "v1"
+	if kind == manifests.HorizontalPodAutoscaler {
+		version = "v2"
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(version))
+	return resource
+}
+
+// scope is where the kind is listed.
+func (l *liveReader) scope(kind schema.GroupKind) string {
+	if l.namespace != "" && manifests.Namespaced(kind) {
+		return "namespace " + l.namespace
+	}
+	return "the whole cluster"
+}
+
+// list returns all objects of the kind as one list. A list that expired between two pages begins again.
+func (l *liveReader) list(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
+	path := "/apis/" + resource.GroupVersion().String()
+	if resource.Group == "" {
+		path = "/api/v1"
+	}
+	if l.namespace != "" && manifests.Namespaced(kind) {
+		path += "/namespaces/" + l.namespace
+	}
+	path += "/" + resource.Resource
+	var err error
+	for range 1 + restarts {
+		var list []byte
+		if list, err = l.pages(ctx, path, kind, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return list, err
+		}
+	}
+	return nil, err
+}
+
+// listPage is a page of a list, with its objects as text.
+type listPage struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Continue        string `json:"continue"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+	Items []stdjson.RawMessage `json:"items"`
+}
+
+func (l *liveReader) pages(ctx context.Context, path string, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
+	var list bytes.Buffer
+	fmt.Fprintf(&list, `{"apiVersion":%q,"kind":%q,"metadata":{},"items":[`, resource.GroupVersion().String(), kind.Kind+"List")
+	next, n := "", 0
+	for {
+		request := l.client.Get().AbsPath(path).MaxRetries(retries).Param("limit", strconv.Itoa(pageSize))
+		if next != "" {
+			request.Param("continue", next)
+		}
+		result := request.Do(ctx)
+		if err := result.Error(); err != nil {
+			return nil, err
+		}
+		text, err := result.Raw()
+		if err != nil {
+			return nil, err
+		}
+		var p listPage
+		if err := stdjson.Unmarshal(text, &p); err != nil {
+			return nil, err
+		}
+		// Something between here and the API server may answer with another object, and a list of nothing is an answer.
+		if p.Kind != kind.Kind+"List" || p.Metadata.ResourceVersion == "" {
+			return nil, errNoList
+		}
+		for _, item := range p.Items {
+			if n++; n > 1 {
+				list.WriteByte(',')
+			}
+			list.Write(item)
+		}
+		l.objects += len(p.Items)
+		l.progress(l.objects)
+		if len(p.Items) == 0 && next == p.Metadata.Continue && next != "" {
+			return nil, errNoList // it would never end
+		}
+		if next = p.Metadata.Continue; next == "" {
+			list.WriteString("]}")
+			return list.Bytes(), nil
+		}
+	}
+}
+
+// errNoList is the error for an answer that is no page of the list that was asked for.
+var errNoList = errors.New("the answer is not a list of the kind")
+
+// addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found stays a lookup.
+func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
+	var lookup *clientgo.Lookup
+	index := disruption.NewIndex(c.Disruption(metav1.Now().Time), disruption.Options{})
+	asked := map[purekube.Need]bool{}
+	for _, pod := range c.Pods {
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil {
+			continue
+		}
+		need := index.WorkloadOf(pod.Namespace, owner).Need
+		if need == nil || need.Subresource != "scale" || asked[*need] {
+			continue
+		}
+		asked[*need] = true
+		if lookup == nil {
+			var err error
+			if lookup, err = clientgo.NewLookup(l.config); err != nil {
+				return err
+			}
+		}
+		answer, err := lookup.Lookup(ctx, *need)
+		if err = errors.Join(err, answer.Err); err != nil {
+			c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("the scale of %s is not known: %v",
+				strings.TrimSpace(need.Kind+" "+need.Namespace+"/"+need.Name), err)})
+			continue
+		}
+		scale, found := answer.Object.(*autoscalingv1.Scale)
+		if !found {
+			continue // there is no such controller
+		}
+		replicas := scale.Spec.Replicas
+		c.CustomWorkloads = append(c.CustomWorkloads, &manifests.CustomWorkload{
+			TypeMeta: metav1.TypeMeta{APIVersion: need.APIVersion, Kind: need.Kind}, ObjectMeta: scale.ObjectMeta, Replicas: &replicas,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,375 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/manifests"
+)
+
+// onCluster runs the program with a kubeconfig of the server. Only GET requests reach it.
+func onCluster(t *testing.T, server http.Handler, args ...string) outcome {
+	t.Helper()
+	readOnly := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+		server.ServeHTTP(w, r)
+	})
+	api := httptest.NewServer(readOnly)
+	defer api.Close()
+	config := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(config, []byte(fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here}}, {name: elsewhere, context: {cluster: here}}]
+clusters: [{name: here, cluster: {server: %q}}]
+`, api.URL)), 0o600))
+	t.Setenv("KUBECONFIG", config)
+	var stdout, stderr bytes.Buffer
+	status := run(args, system{stdout: &stdout, stderr: &stderr, now: noonClock, files: os.DirFS("/nonexistent")})
+	anonymous := strings.NewReplacer(api.URL, "URL", strings.TrimPrefix(api.URL, "http://"), "HOST")
+	return outcome{anonymous.Replace(stdout.String()), anonymous.Replace(stderr.String()), status}
+}
+
+// fleetServer has the objects of the fleet in testdata.
+func fleetServer(t *testing.T) *apiserver.Handler {
+	t.Helper()
+	set, err := manifests.Load(manifests.Options{}, fleetFile)
+	require.NoError(t, err)
+	server := apiserver.New()
+	put := func(o apiserver.Object) {
+		o = o.DeepCopyObject().(apiserver.Object)
+		o.SetUID("") // of the server
+		server.Put(o)
+	}
+	for _, n := range set.Nodes {
+		put(n)
+	}
+	for _, p := range set.Pods {
+		server.Put(p)
+	}
+	for _, b := range set.Budgets {
+		server.Put(b)
+	}
+	for _, d := range set.Deployments {
+		server.Put(d)
+	}
+	for _, r := range set.ReplicaSets {
+		server.Put(r)
+	}
+	for _, s := range set.StatefulSets {
+		server.Put(s)
+	}
+	return &apiserver.Handler{Server: server}
+}
+
+const firstLine = "The cluster of context here, at URL\n"
+
+// The answer about a cluster is the answer about its dump.
+func TestLiveIsTheDump(t *testing.T) {
+	for _, args := range []string{"drain all", "drain --waves --max 2 --rounds 2", "plan --core disruption --explain", "drain east-1"} {
+		t.Run(args, func(t *testing.T) {
+			got := onCluster(t, fleetServer(t), strings.Fields(args)...)
+			require.Empty(t, got.stderr)
+			want := plan(t, nil, "", append(strings.Fields(args), "-f", fleetFile)...)
+			require.Equal(t, want.status, got.status)
+			require.Equal(t, firstLine+want.stdout, got.stdout)
+		})
+	}
+}
+
+// allow answers lists of the resource with the error.
+func allow(resource string, err error) func(purekube.Request) error {
+	return func(r purekube.Request) error {
+		if r.Resource.Resource == resource {
+			return err
+		}
+		return nil
+	}
+}
+
+// What the account may not list, and what the API server does not serve, is named, and what rests on it is not answered.
+func TestLiveNamesWhatItCannotList(t *testing.T) {
+	budgets := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
+	forbidden := apierrors.NewForbidden(budgets, "", errors.New("user jane cannot list it"))
+	for _, tc := range []struct {
+		name, args, resource string
+		err                  error
+		want, answered       string
+	}{
+		{"budgets of a drain", "drain all", "poddisruptionbudgets", forbidden,
+			"no right to list poddisruptionbudgets in the whole cluster: ", ""},
+		{"pods of a drain", "drain all", "pods", apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no")),
+			"no right to list pods in the whole cluster: ", ""},
+		{"nodes of a plan", "plan", "nodes", apierrors.NewForbidden(corev1.Resource("nodes"), "", errors.New("no")),
+			"no right to list nodes in the whole cluster: ", "disruption: "},
+		{"budgets of a plan", "plan", "poddisruptionbudgets", forbidden, "no right to list poddisruptionbudgets in the whole cluster: ", ""},
+		{"a kind that is not served", "plan", "resourceclaims",
+			apierrors.NewNotFound(schema.GroupResource{Resource: "resourceclaims"}, ""),
+			"the API server does not serve resourceclaims of resource.k8s.io/v1\n", "disruption: "},
+		{"budgets in a namespace", "plan -n shop --core disruption", "poddisruptionbudgets", forbidden,
+			"no right to list poddisruptionbudgets in namespace shop: ", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := fleetServer(t)
+			server.Allow = allow(tc.resource, tc.err)
+			got := onCluster(t, server, strings.Fields(tc.args)...)
+			require.Equal(t, exitInput, got.status)
+			require.Contains(t, got.stderr, "purekube: "+tc.want)
+			require.Contains(t, got.stdout, tc.answered)
+			if strings.HasPrefix(tc.args, "drain") {
+				require.Contains(t, got.stderr, "drain: not answered: ")
+				require.Equal(t, firstLine, got.stdout)
+			}
+		})
+	}
+}
+
+// An error that is not about one kind is the only answer.
+func TestLiveFails(t *testing.T) {
+	status := func(code int, text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			fmt.Fprint(w, text)
+		})
+	}
+	dies := func(t *testing.T) http.Handler {
+		server := manyPods(t, 700)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("continue") != "" {
+				panic(http.ErrAbortHandler)
+			}
+			server.ServeHTTP(w, r)
+		})
+	}
+	expires := func(t *testing.T) http.Handler {
+		server := manyPods(t, 700)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server.Expire()
+			server.ServeHTTP(w, r)
+		})
+	}
+	for _, tc := range []struct {
+		name, want string
+		server     http.Handler
+	}{
+		{"a token that expired", "list of deployments: Unauthorized",
+			status(http.StatusUnauthorized, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)},
+		{"a server that dies in the middle of a list", "list of pods: ", dies(t)},
+		{"a list that expires again and again", "list of pods: ", expires(t)},
+		{"an answer without a kind", "list of deployments: the answer is not a list of the kind", status(http.StatusOK, `{}`)},
+		{"another list", "list of deployments: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1"},"items":[]}`)},
+		{"a list without a resourceVersion", "list of deployments: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{},"items":[]}`)},
+		{"pages without an end", "list of deployments: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}`)},
+		{"no JSON", "list of deployments: ", status(http.StatusOK, `<html>`)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := onCluster(t, tc.server, "drain", "all")
+			require.Equal(t, exitInput, got.status)
+			require.Equal(t, firstLine, got.stdout)
+			require.True(t, strings.HasPrefix(got.stderr, "purekube: "+tc.want), got.stderr)
+		})
+	}
+}
+
+// manyPods has a list of several pages.
+func manyPods(t *testing.T, pods int) *apiserver.Handler {
+	t.Helper()
+	server := apiserver.New()
+	for i := range pods {
+		server.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("pod-", i)},
+			Spec: corev1.PodSpec{NodeName: "node"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
+	}
+	return &apiserver.Handler{Server: server}
+}
+
+// A list in pages is whole, also if it expires once between two of them, and a server that asks to wait is asked again.
+func TestLiveReadsPages(t *testing.T) {
+	server := manyPods(t, 1201)
+	var expired, busy atomic.Bool
+	pages := atomic.Int32{}
+	got := onCluster(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/pods" {
+			pages.Add(1)
+			if r.URL.Query().Get("continue") != "" && !expired.Swap(true) {
+				server.Expire()
+			} else if !busy.Swap(true) {
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+		}
+		server.ServeHTTP(w, r)
+	}), "drain", "all", "--force", "-o", "json")
+	require.Equal(t, exitPlanned, got.status, got.stderr)
+	require.Equal(t, 1201, strings.Count(got.stdout, `"pod-`), "each pod is evicted once")
+	require.EqualValues(t, 6, pages.Load(), "one that was busy, one before it expired, and three pages after it, one of which was asked for twice")
+}
+
+// A field of the spec of a budget that this build does not know may change what the budget means.
+func TestLiveSeesFieldsOfANewerKubernetes(t *testing.T) {
+	server := fleetServer(t)
+	got := onCluster(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/poddisruptionbudgets") {
+			server.ServeHTTP(w, r)
+			return
+		}
+		recorded := httptest.NewRecorder()
+		server.ServeHTTP(recorded, r)
+		fmt.Fprint(w, strings.Replace(recorded.Body.String(), `"spec":{`, `"spec":{"onlyOnSundays":true,`, 1))
+	}), "drain", "all")
+	require.Equal(t, exitInput, got.status)
+	require.Contains(t, got.stderr, "spec.onlyOnSundays")
+	require.Contains(t, got.stderr, "drain: not answered")
+}
+
+// A controller of a kind that purekube does not know has a scale.
+func TestLiveLooksUpScales(t *testing.T) {
+	const rollouts = "/apis/argoproj.io/v1alpha1"
+	server := apiserver.New()
+	truth := true
+	for i := range 2 {
+		server.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("web-", i), Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web", UID: "uid-web", Controller: &truth}}},
+			Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i)}, Status: corev1.PodStatus{Phase: corev1.PodRunning,
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}})
+	}
+	budget, err := manifests.Load(manifests.Options{Stdin: strings.NewReader(`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget",
+		"metadata":{"namespace":"shop","name":"web"},"spec":{"maxUnavailable":1,"selector":{"matchLabels":{"app":"web"}}}}`)}, "-")
+	require.NoError(t, err)
+	server.Put(budget.Budgets[0])
+	handler := &apiserver.Handler{Server: server}
+	for _, tc := range []struct {
+		name, scale, want string
+		code              int
+	}{
+		{"a scale", `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"shop","name":"web","uid":"uid-web"},"spec":{"replicas":2}}`,
+			"1 allowed, 2 healthy, 1 desired, 2 expected", http.StatusOK},
+		{"a scale of another object", `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"shop","name":"web","uid":"uid-other"},"spec":{"replicas":2}}`,
+			"needs the scale of Rollout shop/web", http.StatusOK},
+		{"no right to read it", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"rollouts.argoproj.io is forbidden","reason":"Forbidden","code":403}`,
+			"needs the scale of Rollout shop/web", http.StatusForbidden},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := onCluster(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch r.URL.Path {
+				case rollouts:
+					fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"argoproj.io/v1alpha1","resources":[
+						{"name":"rollouts","namespaced":true,"kind":"Rollout","verbs":["get"]},
+						{"name":"rollouts/scale","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get"]}]}`)
+				case rollouts + "/namespaces/shop/rollouts/web/scale":
+					w.WriteHeader(tc.code)
+					fmt.Fprint(w, tc.scale)
+				default:
+					handler.ServeHTTP(w, r)
+				}
+			}), "plan", "--core", "disruption", "--explain")
+			require.Contains(t, got.stdout, tc.want, got.stderr)
+			if tc.code == http.StatusForbidden {
+				require.Contains(t, got.stdout, "Note: the scale of Rollout shop/web is not known: ")
+			}
+		})
+	}
+}
+
+// The flags of kubectl say which cluster is read. They are not for files.
+func TestLiveFlags(t *testing.T) {
+	got := onCluster(t, fleetServer(t), "drain", "all", "--context", "elsewhere")
+	require.True(t, strings.HasPrefix(got.stdout, "The cluster of context elsewhere, at URL\n"), got.stdout)
+	got = onCluster(t, fleetServer(t), "lint", "--live")
+	require.True(t, strings.HasPrefix(got.stdout, firstLine), got.stdout)
+	asked := map[string]bool{}
+	onCluster(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "jane", r.Header.Get("Impersonate-User"))
+		asked[r.URL.Path] = true
+		fleetServer(t).ServeHTTP(w, r)
+	}), "plan", "-n", "shop", "--as", "jane")
+	require.True(t, asked["/api/v1/namespaces/shop/pods"] && asked["/api/v1/nodes"], asked)
+	require.False(t, asked["/api/v1/pods"], asked)
+	for args, want := range map[string]string{
+		"drain all --context nowhere":              `purekube: context "nowhere" does not exist` + "\n",
+		"drain all --kubeconfig /nonexistent/file": "purekube: stat /nonexistent/file: no such file or directory\n",
+		"drain all --demo --context here":          "purekube: --context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files\n",
+		"plan -f x.yaml -n shop":                   "purekube: --context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files\n",
+		"lint --live --demo":                       "purekube: --live is the cluster of the current context, without files and --demo\n",
+		"lint":                                     "purekube: lint has nothing to read: name files or directories, pipe manifests into it, or take --live for a cluster (--demo is the cluster embedded in purekube)\n",
+	} {
+		got := onCluster(t, fleetServer(t), strings.Fields(args)...)
+		require.Equal(t, outcome{status: exitInput, stderr: want}, got, args)
+	}
+	t.Setenv("KUBECONFIG", "/nonexistent/config")
+	t.Setenv("HOME", t.TempDir())
+	got = plan(t, nil, "", "drain", "all")
+	require.Equal(t, outcome{status: exitInput, stderr: "purekube: " + errNoCluster.Error() + "\n"}, got)
+}
+
+// The ClusterRole of the page has what the commands list, and nothing else.
+func TestRoleOfThePage(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(page), "```yaml\n")
+	require.True(t, found)
+	text, _, _ = strings.Cut(text, "```")
+	set, err := manifests.Load(manifests.Options{Stdin: strings.NewReader(text)}, "-")
+	require.NoError(t, err)
+	granted := map[schema.GroupResource]bool{}
+	for _, rule := range set.ClusterRoles[0].Rules {
+		require.Equal(t, []string{"list"}, rule.Verbs)
+		for _, resource := range rule.Resources {
+			granted[schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}] = true
+		}
+	}
+	kinds := map[string]schema.GroupKind{}
+	for _, kind := range manifests.Kinds() {
+		of := resourceOf(kind)
+		kinds["/apis/"+of.GroupVersion().String()+"/"+of.Resource] = kind
+		kinds["/api/"+of.GroupVersion().String()+"/"+of.Resource] = kind // of the core group
+	}
+	listed := map[schema.GroupResource]bool{}
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, known := kinds[r.URL.Path]
+		of := resourceOf(kind)
+		if !known || !granted[of.GroupResource()] {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		listed[of.GroupResource()] = true
+		fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[]}`, of.GroupVersion().String(), kind.Kind+"List")
+	})
+	for _, args := range []string{"plan", "drain all", "report", "diff", "lint --live", "explain node/east-1"} {
+		got := onCluster(t, server, strings.Fields(args)...)
+		require.NotContains(t, got.stderr, "no right to", args)
+		require.NotContains(t, got.stderr, "list of ", args)
+	}
+	texts := func(set map[schema.GroupResource]bool) (all []string) {
+		for r := range set {
+			all = append(all, r.String())
+		}
+		slices.Sort(all)
+		return all
+	}
+	require.Equal(t, texts(granted), texts(listed))
+}
