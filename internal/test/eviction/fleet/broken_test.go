@@ -103,7 +103,7 @@ func TestFindsMistakes(t *testing.T) {
 	for i, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			run := exec.Command(program, "-test.run", "^TestDrains", "-test.failfast")
-			run.Env = append(os.Environ(), "PARITY_CASES=200", fmt.Sprint("PARITY_MISTAKE=", i))
+			run.Env = append(os.Environ(), "PARITY_CASES=1000", fmt.Sprint("PARITY_MISTAKE=", i))
 			out, err := run.CombinedOutput()
 			if found := firstCase.FindSubmatch(out); found != nil {
 				t.Logf("found in case %s of %s", found[1], found[2])
