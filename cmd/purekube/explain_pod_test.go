@@ -57,7 +57,7 @@ func TestExplainPod(t *testing.T) {
 				}
 			}
 			require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report), got.stderr)
-			disruption := report.Cores[len(report.Cores)-1]
+			disruption := report.Cores[0]
 			require.Equal(t, "disruption", disruption.Core)
 			require.Len(t, disruption.Objects, 1, "no other pod, and no budget")
 			object := disruption.Objects[0]

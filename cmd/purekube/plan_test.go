@@ -272,8 +272,8 @@ func TestCoresWithoutObjects(t *testing.T) {
 	got := plan(t, nil, named(nodeAt0, "a")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "-")
 	require.Empty(t, got.stderr)
 	text := strings.Join(strings.Fields(got.stdout), " ")
-	require.Contains(t, text, "Nothing to do: resourceclaim (0 ResourceClaims, 0 of them allocated, and 0 pods that use claims); ttl (1 node,")
-	require.Contains(t, text, "disruption (0 PodDisruptionBudgets for 1 pod) Nothing in the input for: servicecidr, rbacaggregate "+
+	require.Contains(t, text, "Nothing to do: disruption (0 PodDisruptionBudgets for 1 pod); resourceclaim (0 ResourceClaims, 0 of them allocated, and 0 pods that use claims); ttl (1 node,")
+	require.Contains(t, text, "Nothing in the input for: rbacaggregate, servicecidr "+
 		`disruption: the input has no PodDisruptionBudget: "kubectl get pdb,pods,rs,deploy,sts,rc -A -o json" prints what the plan reads Plan: 0 actions`)
 }
 
