@@ -34,8 +34,11 @@ func runExplain(inv invocation, sys system) int {
 		inv.cores = nil // that there is nothing to do for it would be an answer
 	}
 	rep := inv.report(objects)
-	if key.Kind == "Pod" {
+	switch key.Kind {
+	case "Pod":
 		rep.addEviction(key, objects, inv.settings)
+	case "Node":
+		rep.addDrain(key, objects, inv.settings)
 	}
 	rep.only(key)
 	rep.sayProblems(inv, sys)

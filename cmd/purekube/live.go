@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways to log in that a kubeconfig may ask for
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -102,12 +105,15 @@ func (inv *invocation) reads() []schema.GroupKind {
 	switch inv.command.name {
 	case "lint":
 		return manifests.Kinds()
-	case "drain":
-		names = drains
-	case "report":
+	case "report", "drain":
 		names = slices.Clone(drains)
-		fallthrough
-	default:
+	case "explain":
+		// The error was said before anything is read.
+		if key, _, _ := parseObject(inv.about); key.Kind == "Node" {
+			names = slices.Clone(drains)
+		}
+	}
+	if inv.command.name != "drain" {
 		for _, c := range inv.cores {
 			names = append(names, c.reads...)
 		}
@@ -126,6 +132,8 @@ type liveReader struct {
 	// progress is told how many objects were read.
 	progress func(objects int)
 	objects  int
+	// found: an object of a kind with namespaces was read.
+	found bool
 }
 
 // How the lists are read.
@@ -138,6 +146,9 @@ const (
 )
 
 func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*liveReader, error) {
+	if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
+		return nil, fmt.Errorf("--namespace %q: %s", namespace, strings.Join(wrong, "; "))
+	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = "purekube/" + version()
 	config.QPS, config.Burst = 50, 100
@@ -154,9 +165,7 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 // read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve, is among
 // the problems, and the input has no such kind. Any other error is returned: part of a cluster is no answer.
 func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manifests.Options) (*cluster, error) {
-	var dump bytes.Buffer
-	files := zip.NewWriter(&dump)
-	files.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	lists := zippedLists{}
 	var paths []string
 	var denied []problem
 	for _, kind := range kinds {
@@ -172,28 +181,30 @@ func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manif
 		case err != nil:
 			return nil, fmt.Errorf("list of %s: %w", resource.Resource, err)
 		}
+		lists[resource.Resource] = list
 		paths = append(paths, resource.Resource)
-		file, err := files.Create(resource.Resource)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := file.Write(list); err != nil {
-			return nil, err
-		}
-	}
-	if err := files.Close(); err != nil {
-		return nil, err
 	}
 	c := &cluster{Set: &manifests.Set{}}
-	if len(paths) > 0 {
-		var err error
-		if o.Files, err = zip.NewReader(bytes.NewReader(dump.Bytes()), int64(dump.Len())); err != nil {
-			return nil, err
-		}
+	if o.Files = lists; len(paths) > 0 {
 		c = load(o, paths...)
 	}
 	c.problems = append(c.problems, denied...)
+	if l.namespace != "" && len(denied) == 0 && !l.found {
+		// The API server lists a namespace that does not exist as one without objects.
+		c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("no object of these kinds is in namespace %s", l.namespace)})
+	}
 	return c, l.addScales(ctx, c)
+}
+
+// zippedLists has the lists as files, each in a zip archive of its own: a large cluster takes a tenth of the memory.
+type zippedLists map[string][]byte
+
+func (z zippedLists) Open(name string) (fs.File, error) {
+	archive, err := zip.NewReader(bytes.NewReader(z[name]), int64(len(z[name])))
+	if err != nil {
+		return nil, err
+	}
+	return archive.Open(name)
 }
 
 // resourceOf is the resource of a kind in the version that the packages read.
@@ -214,7 +225,7 @@ func (l *liveReader) scope(kind schema.GroupKind) string {
 	return "the whole cluster"
 }
 
-// list returns all objects of the kind as one list. A list that expired between two pages begins again.
+// list returns all objects of the kind as one list, zipped. A list that expired between two pages begins again.
 func (l *liveReader) list(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
 	path := "/apis/" + resource.GroupVersion().String()
 	if resource.Group == "" {
@@ -245,8 +256,15 @@ type listPage struct {
 }
 
 func (l *liveReader) pages(ctx context.Context, path string, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
-	var list bytes.Buffer
-	fmt.Fprintf(&list, `{"apiVersion":%q,"kind":%q,"metadata":{},"items":[`, resource.GroupVersion().String(), kind.Kind+"List")
+	var zipped bytes.Buffer
+	archive := zip.NewWriter(&zipped)
+	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	list, err := archive.Create(resource.Resource)
+	if err != nil {
+		return nil, err
+	}
+	// What is written goes to memory, which has no errors.
+	fmt.Fprintf(list, `{"apiVersion":%q,"kind":%q,"metadata":{},"items":[`, resource.GroupVersion().String(), kind.Kind+"List")
 	next, n := "", 0
 	for {
 		request := l.client.Get().AbsPath(path).MaxRetries(retries).Param("limit", strconv.Itoa(pageSize))
@@ -271,18 +289,20 @@ func (l *liveReader) pages(ctx context.Context, path string, kind schema.GroupKi
 		}
 		for _, item := range p.Items {
 			if n++; n > 1 {
-				list.WriteByte(',')
+				fmt.Fprint(list, ",")
 			}
-			list.Write(item)
+			fmt.Fprintf(list, "%s", item)
 		}
 		l.objects += len(p.Items)
+		l.found = l.found || len(p.Items) > 0 && manifests.Namespaced(kind)
 		l.progress(l.objects)
-		if len(p.Items) == 0 && next == p.Metadata.Continue && next != "" {
+		if next != "" && next == p.Metadata.Continue {
 			return nil, errNoList // it would never end
 		}
 		if next = p.Metadata.Continue; next == "" {
-			list.WriteString("]}")
-			return list.Bytes(), nil
+			fmt.Fprint(list, "]}")
+			err := archive.Close()
+			return zipped.Bytes(), err
 		}
 	}
 }
@@ -312,6 +332,9 @@ func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 			}
 		}
 		answer, err := lookup.Lookup(ctx, *need)
+		if apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("scale of %s: %w", need.Kind, err)
+		}
 		if err = errors.Join(err, answer.Err); err != nil {
 			c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("the scale of %s is not known: %v",
 				strings.TrimSpace(need.Kind+" "+need.Namespace+"/"+need.Name), err)})

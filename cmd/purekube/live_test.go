@@ -183,6 +183,8 @@ func TestLiveFails(t *testing.T) {
 			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{},"items":[]}`)},
 		{"pages without an end", "list of deployments: the answer is not a list of the kind",
 			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}`)},
+		{"the same page again and again", "list of deployments: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{"resourceVersion":"1","continue":"x"},"items":[{"metadata":{"name":"d"}}]}`)},
 		{"no JSON", "list of deployments: ", status(http.StatusOK, `<html>`)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -269,6 +271,8 @@ func TestLiveLooksUpScales(t *testing.T) {
 			"1 allowed, 2 healthy, 1 desired, 2 expected", http.StatusOK},
 		{"a scale of another object", `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"shop","name":"web","uid":"uid-other"},"spec":{"replicas":2}}`,
 			"needs the scale of Rollout shop/web", http.StatusOK},
+		{"a token that has expired since", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`,
+			"", http.StatusUnauthorized},
 		{"no right to read it", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"rollouts.argoproj.io is forbidden","reason":"Forbidden","code":403}`,
 			"needs the scale of Rollout shop/web", http.StatusForbidden},
 	} {
@@ -287,6 +291,10 @@ func TestLiveLooksUpScales(t *testing.T) {
 					handler.ServeHTTP(w, r)
 				}
 			}), "plan", "--core", "disruption", "--explain")
+			if tc.code == http.StatusUnauthorized {
+				require.Equal(t, outcome{firstLine, "purekube: scale of Rollout: Unauthorized\n", exitInput}, got)
+				return
+			}
 			require.Contains(t, got.stdout, tc.want, got.stderr)
 			if tc.code == http.StatusForbidden {
 				require.Contains(t, got.stdout, "Note: the scale of Rollout shop/web is not known: ")
@@ -320,6 +328,11 @@ func TestLiveFlags(t *testing.T) {
 		got := onCluster(t, fleetServer(t), strings.Fields(args)...)
 		require.Equal(t, outcome{status: exitInput, stderr: want}, got, args)
 	}
+	got = onCluster(t, &apiserver.Handler{Server: apiserver.New()}, "plan", "-n", "nowhere")
+	require.Contains(t, got.stdout, "Note: no object of these kinds is in namespace nowhere\n")
+	got = onCluster(t, fleetServer(t), "plan", "-n", "../pods")
+	require.Equal(t, exitInput, got.status)
+	require.Contains(t, got.stderr, `purekube: --namespace "../pods": a lowercase RFC 1123 label must consist of`)
 	t.Setenv("KUBECONFIG", "/nonexistent/config")
 	t.Setenv("HOME", t.TempDir())
 	got = plan(t, nil, "", "drain", "all")

@@ -76,9 +76,23 @@ func TestCommandReadsTheCluster(t *testing.T) {
 	status, text = ask(admin, "explain", "pdb/"+ns+"/game")
 	require.Zero(t, status, text)
 	require.Contains(t, text, "Game game expects 1 pod", "its scale was looked up")
+	status, text = ask(admin, "explain", "node/worker-1")
+	require.Zero(t, status, text)
+	require.Contains(t, text, "--force: never")
 	status, text = ask(admin, "lint", "--live")
 	require.Equal(t, 5, status, text)
 	require.Contains(t, text, "PodDisruptionBudget "+ns+"/web")
+
+	if kubectl, err := exec.LookPath("kubectl"); err == nil {
+		plugin := exec.CommandContext(t.Context(), kubectl, "purekube", "drain", "worker-1", "--fail-on", "never")
+		plugin.Env = append(os.Environ(), "KUBECONFIG="+admin, "PATH="+w.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := plugin.CombinedOutput()
+		require.Error(t, err, "the exit status is the plugin's")
+		require.Contains(t, string(out), "never allows a disruption")
+		require.Equal(t, 4, plugin.ProcessState.ExitCode())
+	} else {
+		t.Log("there is no kubectl")
+	}
 
 	// Nobody gave jane a right.
 	status, text = ask(admin, "drain", "worker-1", "--as", "jane")
@@ -107,6 +121,8 @@ func TestCommandReadsTheCluster(t *testing.T) {
 	require.Zero(t, status, text)
 	require.Contains(t, text, "Note: the scale of Game "+ns+"/game is not known: ", "the role has no right to read it")
 
+	_, text = ask(admin, "plan", "-n", "nowhere")
+	require.Contains(t, text, "no object of these kinds is in namespace nowhere")
 	stranger, err := w.KubeconfigWith("stranger", "expired", w.Endpoint())
 	require.NoError(t, err)
 	status, text = ask(stranger, "drain", "worker-1")
