@@ -75,7 +75,7 @@ func TestConformance(t *testing.T) {
 // notRun says why a scenario is not one for this controller; empty: it is.
 func notRun(s *scenario.Scenario) string {
 	switch {
-	case len(s.Evict)+len(s.Drain)+len(s.Preempt) > 0:
+	case s.EvictsPods():
 		return "not a question to kube-controller-manager"
 	case s.Options.MaxUnavailableRounding != "":
 		return "an option that kube-controller-manager does not have"
