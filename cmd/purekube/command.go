@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/purekube/purekube"
@@ -252,7 +253,7 @@ func (inv *invocation) answer(sys system) (status int) {
 	}
 	status = inv.command.run(asked, sys)
 	text := out.Bytes()
-	if inv.output == outputYAML {
+	if inv.output == outputYAML && len(text) > 0 { // nothing, as YAML, is null
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {
 			sys.say(err)
@@ -386,6 +387,9 @@ func (inv *invocation) checkInput(sys system) error {
 	}
 	if inv.ofCluster() && !inv.live {
 		return fmt.Errorf("--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
+	}
+	if inv.drains() && ptr.Deref(inv.kube.Namespace, "") != "" {
+		return fmt.Errorf("--namespace: a node has pods of all namespaces")
 	}
 	return nil
 }

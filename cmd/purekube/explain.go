@@ -96,3 +96,19 @@ func (r *report) only(key purekube.Key) {
 		r.Notes = nil // they are about other objects
 	}
 }
+
+// findingOf returns the finding about the object in the plan of the core, a new one where the plan is silent. It is nil where the
+// core has not planned or the object is not in the input: both are said.
+func (r *report) findingOf(key purekube.Key, core string, c *cluster) *finding {
+	i := slices.IndexFunc(r.Sections, func(s section) bool { return s.Core == core })
+	if i < 0 || !c.holds(key) {
+		return nil
+	}
+	s := &r.Sections[i]
+	j := slices.IndexFunc(s.Findings, func(f finding) bool { return f.Object == key })
+	if j < 0 {
+		j = len(s.Findings)
+		s.Findings = append(s.Findings, finding{Object: key})
+	}
+	return &s.Findings[j]
+}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption/drain"
 )
@@ -10,17 +8,10 @@ import (
 // addDrain adds how a drain of the node would go, and what is in its way. It has all flags, so that what is in the way is not a
 // flag. The ttl core must have planned.
 func (r *report) addDrain(node purekube.Key, c *cluster, set settings) {
-	i := slices.IndexFunc(r.Sections, func(s section) bool { return s.Core == "ttl" })
-	if i < 0 || !c.holds(node) {
-		return // the node is not there, which is said
+	f := r.findingOf(node, "ttl", c)
+	if f == nil {
+		return
 	}
-	s := &r.Sections[i]
-	j := slices.IndexFunc(s.Findings, func(f finding) bool { return f.Object == node })
-	if j < 0 {
-		j = len(s.Findings)
-		s.Findings = append(s.Findings, finding{Object: node})
-	}
-	f := &s.Findings[j]
 	request := drainRequest{flags: drain.Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true}}
 	if refusal := c.refusal(drainQuestion(request.command(), c)); refusal != nil {
 		f.Explanation = append(f.Explanation, refusal.what)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
@@ -18,17 +16,10 @@ var evictionQuestion = question{
 // addEviction adds what disruption knows about one pod: the budgets that select it, and whether it may be evicted by the status that
 // the plan writes. PlanAll is silent about most pods. The disruption core must have planned.
 func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
-	i := slices.IndexFunc(r.Sections, func(s section) bool { return s.Core == "disruption" })
-	if i < 0 || !c.holds(pod) {
-		return // the question of the core is refused, or the pod is not there: both are said
+	f := r.findingOf(pod, "disruption", c)
+	if f == nil {
+		return
 	}
-	s := &r.Sections[i]
-	j := slices.IndexFunc(s.Findings, func(f finding) bool { return f.Object == pod })
-	if j < 0 {
-		j = len(s.Findings)
-		s.Findings = append(s.Findings, finding{Object: pod})
-	}
-	f := &s.Findings[j]
 
 	d := newDrains(c, set)
 	// The errors of both are PlanAll's.

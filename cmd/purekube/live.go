@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,16 +40,21 @@ func (inv *invocation) liveFlags(flags *pflag.FlagSet) {
 	inv.kube = &genericclioptions.ConfigFlags{
 		KubeConfig: ptr.To(""), Context: ptr.To(""), Impersonate: ptr.To(""), Timeout: ptr.To(noTimeout),
 	}
-	if inv.command.name != "drain" { // a node has pods of all namespaces
+	if inv.namespaced() {
 		inv.kube.Namespace = ptr.To("")
 	}
 	inv.kube.AddFlags(flags)
-	if inv.kube.Namespace != nil {
+	if inv.namespaced() {
 		flags.Lookup("namespace").Usage = "read only the objects of this namespace (default: all namespaces)"
 	}
 	if inv.command.name == "lint" {
 		flags.BoolVar(&inv.live, "live", false, "read the cluster of the current context")
 	}
+}
+
+// namespaced reports whether the command can answer for one namespace. A node has pods of all of them.
+func (inv *invocation) namespaced() bool {
+	return inv.command.name != "drain" && inv.command.name != "report"
 }
 
 const noTimeout = "0"
@@ -81,9 +87,10 @@ func (inv *invocation) cluster(sys system, o manifests.Options) (*cluster, error
 	if len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
 		return nil, errNoCluster
 	}
-	text := "The cluster at " + config.Host
+	host := withoutPassword(config.Host)
+	text := "The cluster at " + host
 	if name := cmp.Or(*inv.kube.Context, raw.CurrentContext); name != "" {
-		text = "The cluster of context " + name + ", at " + config.Host
+		text = "The cluster of context " + name + ", at " + host
 	}
 	fmt.Fprintln(sys.notes(*inv), visible(text))
 	l, err := newLiveReader(config, ptr.Deref(inv.kube.Namespace, ""), o.Progress)
@@ -98,28 +105,46 @@ func (inv *invocation) cluster(sys system, o manifests.Options) (*cluster, error
 var errNoCluster = errors.New("nothing to read: no kubeconfig names a cluster. Name files or directories with -f, or pipe kubectl get " +
 	"into it (--demo is the cluster embedded in purekube)")
 
-// reads are the kinds that the answer of the command rests on.
+// withoutPassword is the URL of an API server as it is printed: its server may have a user and a password in it.
+func withoutPassword(host string) string {
+	if u, err := url.Parse(host); err == nil {
+		return u.Redacted()
+	}
+	return host
+}
+
+// reads are the kinds that the answer of the command rests on, in the order in which they are read.
 func (inv *invocation) reads() []schema.GroupKind {
+	if inv.command.name == "lint" {
+		return kindsNamed(readOrder)
+	}
 	var names []string
-	drains := drainQuestion("", &cluster{Set: &manifests.Set{}}).dump
-	switch inv.command.name {
-	case "lint":
-		return manifests.Kinds()
-	case "report", "drain":
-		names = slices.Clone(drains)
-	case "explain":
-		// The error was said before anything is read.
-		if key, _, _ := parseObject(inv.about); key.Kind == "Node" {
-			names = slices.Clone(drains)
-		}
+	if inv.drains() {
+		names = append(names, drainDump...)
 	}
 	if inv.command.name != "drain" {
 		for _, c := range inv.cores {
 			names = append(names, c.reads...)
 		}
 	}
-	slices.Sort(names)
-	return kindsNamed(slices.Compact(names))
+	return kindsNamed(slices.DeleteFunc(slices.Clone(readOrder), func(kind string) bool { return !slices.Contains(names, kind) }))
+}
+
+// drains reports whether the answer has drains of nodes.
+func (inv *invocation) drains() bool {
+	// The error was said before anything is read.
+	key, _, _ := parseObject(inv.about)
+	return inv.command.name == "drain" || inv.command.name == "report" || inv.command.name == "explain" && key.Kind == "Node"
+}
+
+// readOrder is the order in which the kinds are read. A cluster changes meanwhile, and nothing has all of it at one moment, so
+// what lets something go is read before what keeps it: ServiceCIDRs before the addresses in them, ResourceClaims before the pods
+// that use them. Pods come before the workloads that say how many there should be: those of a workload that grows are then
+// missing, and not expected pods. Budgets are read last, because one that is missing allows everything.
+var readOrder = []string{
+	"ServiceCIDR", "IPAddress", "ResourceClaim", "ResourceClaimTemplate", "Pod",
+	"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler",
+	"Node", "ClusterRole", "PodDisruptionBudget",
 }
 
 // liveReader reads the objects of a cluster as a dump of kubectl get has them: text, so that fields that this build does not know
@@ -134,6 +159,8 @@ type liveReader struct {
 	objects  int
 	// found: an object of a kind with namespaces was read.
 	found bool
+	// maxScales is how many scales of a namespace are looked up. Whoever may create pods says what controls them.
+	maxScales int
 }
 
 // How the lists are read.
@@ -143,6 +170,8 @@ const (
 	restarts = 3
 	// retries is how often a request is sent again that failed, a second later or when the API server says.
 	retries = 5
+	// maxScales lookups take 20 seconds.
+	maxScales = 1000
 )
 
 func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*liveReader, error) {
@@ -159,7 +188,7 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 	if err != nil {
 		return nil, err
 	}
-	return &liveReader{config: config, client: client, namespace: namespace, progress: progress}, nil
+	return &liveReader{config: config, client: client, namespace: namespace, progress: progress, maxScales: maxScales}, nil
 }
 
 // read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve, is among
@@ -310,11 +339,13 @@ func (l *liveReader) pages(ctx context.Context, path string, kind schema.GroupKi
 // errNoList is the error for an answer that is no page of the list that was asked for.
 var errNoList = errors.New("the answer is not a list of the kind")
 
-// addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found stays a lookup.
+// addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found, or is one too
+// many of its namespace, stays a lookup.
 func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 	var lookup *clientgo.Lookup
 	index := disruption.NewIndex(c.Disruption(metav1.Now().Time), disruption.Options{})
 	asked := map[purekube.Need]bool{}
+	scales := map[string]int{} // of each namespace
 	for _, pod := range c.Pods {
 		owner := metav1.GetControllerOf(pod)
 		if owner == nil {
@@ -325,6 +356,13 @@ func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 			continue
 		}
 		asked[*need] = true
+		if scales[need.Namespace]++; scales[need.Namespace] > l.maxScales {
+			if scales[need.Namespace] == l.maxScales+1 {
+				c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("only %d scales of namespace %s are looked up: the others are not known",
+					l.maxScales, need.Namespace)})
+			}
+			continue
+		}
 		if lookup == nil {
 			var err error
 			if lookup, err = clientgo.NewLookup(l.config); err != nil {

@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
@@ -172,20 +174,20 @@ func TestLiveFails(t *testing.T) {
 		name, want string
 		server     http.Handler
 	}{
-		{"a token that expired", "list of deployments: Unauthorized",
+		{"a token that expired", "list of pods: Unauthorized",
 			status(http.StatusUnauthorized, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)},
 		{"a server that dies in the middle of a list", "list of pods: ", dies(t)},
 		{"a list that expires again and again", "list of pods: ", expires(t)},
-		{"an answer without a kind", "list of deployments: the answer is not a list of the kind", status(http.StatusOK, `{}`)},
-		{"another list", "list of deployments: the answer is not a list of the kind",
-			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1"},"items":[]}`)},
-		{"a list without a resourceVersion", "list of deployments: the answer is not a list of the kind",
-			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{},"items":[]}`)},
-		{"pages without an end", "list of deployments: the answer is not a list of the kind",
-			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}`)},
-		{"the same page again and again", "list of deployments: the answer is not a list of the kind",
-			status(http.StatusOK, `{"apiVersion":"apps/v1","kind":"DeploymentList","metadata":{"resourceVersion":"1","continue":"x"},"items":[{"metadata":{"name":"d"}}]}`)},
-		{"no JSON", "list of deployments: ", status(http.StatusOK, `<html>`)},
+		{"an answer without a kind", "list of pods: the answer is not a list of the kind", status(http.StatusOK, `{}`)},
+		{"another list", "list of pods: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}`)},
+		{"a list without a resourceVersion", "list of pods: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{},"items":[]}`)},
+		{"pages without an end", "list of pods: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}`)},
+		{"the same page again and again", "list of pods: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1","continue":"x"},"items":[{"metadata":{"namespace":"n","name":"p"}}]}`)},
+		{"no JSON", "list of pods: ", status(http.StatusOK, `<html>`)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := onCluster(t, tc.server, "drain", "all")
@@ -303,6 +305,103 @@ func TestLiveLooksUpScales(t *testing.T) {
 	}
 }
 
+// Whoever may create pods can name any number of controllers.
+func TestLiveScalesAreBounded(t *testing.T) {
+	server := apiserver.New()
+	truth := true
+	for _, ns := range []string{"greedy", "shop"} {
+		for i := range map[string]int{"greedy": 5, "shop": 2}[ns] {
+			name := fmt.Sprint("web-", i)
+			server.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: name, UID: types.UID(name), Controller: &truth}}}})
+		}
+	}
+	scales := map[string]int{}
+	handler := &apiserver.Handler{Server: server}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/apis/argoproj.io/v1alpha1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"argoproj.io/v1alpha1","resources":[
+				{"name":"rollouts","namespaced":true,"kind":"Rollout","verbs":["get"]},
+				{"name":"rollouts/scale","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get"]}]}`)
+		case strings.HasSuffix(r.URL.Path, "/scale"):
+			scales[strings.Split(r.URL.Path, "/")[5]]++
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	defer api.Close()
+	l, err := newLiveReader(&rest.Config{Host: api.URL}, "", func(int) {})
+	require.NoError(t, err)
+	l.maxScales = 3
+	c, err := l.read(t.Context(), kindsNamed([]string{"Pod"}), manifests.Options{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"greedy": 3, "shop": 2}, scales)
+	var texts []string
+	for _, n := range c.Notes {
+		texts = append(texts, n.Text)
+	}
+	require.Contains(t, texts, "only 3 scales of namespace greedy are looked up: the others are not known")
+}
+
+// Each kind that a question may rest on has its place in the order.
+func TestEachKindIsRead(t *testing.T) {
+	require.ElementsMatch(t, manifests.Kinds(), kindsNamed(readOrder))
+}
+
+// A workload that grows while it is read lacks pods, and its budget allows less: never more.
+func TestLiveWhileAWorkloadGrows(t *testing.T) {
+	server := apiserver.New()
+	handler := &apiserver.Handler{Server: server}
+	grow := func(replicas int) {
+		set, err := manifests.Load(manifests.Options{Stdin: strings.NewReader(fmt.Sprintf(`
+---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: shop, name: web, uid: web}, spec: {replicas: %d,
+  selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {namespace: shop, name: web},
+  spec: {minAvailable: 50%%, selector: {matchLabels: {app: web}}}}`, replicas))}, "-")
+		require.NoError(t, err)
+		server.Put(set.ReplicaSets[0])
+		server.Put(set.Budgets[0])
+		truth := true
+		for i := range replicas {
+			server.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("web-", i), Labels: map[string]string{"app": "web"},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: &truth}}},
+				Spec: corev1.PodSpec{NodeName: "node"}, Status: corev1.PodStatus{Phase: corev1.PodRunning,
+					Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}})
+		}
+	}
+	grow(2)
+	lists := 0
+	got := onCluster(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lists++; lists == 2 {
+			grow(10)
+		}
+		handler.ServeHTTP(w, r)
+	}), "plan", "--core", "disruption", "--explain")
+	require.Contains(t, got.stdout, "PodDisruptionBudget shop/web")
+	require.Contains(t, got.stdout, "0 allowed, 2 healthy, 5 desired, 10 expected", got.stderr)
+}
+
+// A password in the URL of a kubeconfig is not printed.
+func TestPasswordIsNotPrinted(t *testing.T) {
+	require.Equal(t, "https://jane:xxxxx@host:6443", withoutPassword("https://jane:secret@host:6443"))
+	require.Equal(t, "https://host:6443", withoutPassword("https://host:6443"))
+}
+
+// Where there is no answer, -o yaml prints none.
+func TestNoAnswerIsNoYAML(t *testing.T) {
+	for _, format := range []string{"json", "yaml"} {
+		got := plan(t, nil, "", "explain", "service/web", "-o", format)
+		require.Equal(t, exitInput, got.status)
+		require.Empty(t, got.stdout, format)
+	}
+}
+
 // The flags of kubectl say which cluster is read. They are not for files.
 func TestLiveFlags(t *testing.T) {
 	got := onCluster(t, fleetServer(t), "drain", "all", "--context", "elsewhere")
@@ -323,6 +422,8 @@ func TestLiveFlags(t *testing.T) {
 		"drain all --demo --context here":          "purekube: --context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files\n",
 		"plan -f x.yaml -n shop":                   "purekube: --context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files\n",
 		"lint --live --demo":                       "purekube: --live is the cluster of the current context, without files and --demo\n",
+		"report -n shop":                           "purekube: unknown shorthand flag: 'n' in -n (purekube report --help lists the flags)\n",
+		"explain node/east-1 -n shop":              "purekube: --namespace: a node has pods of all namespaces\n",
 		"lint":                                     "purekube: lint has nothing to read: name files or directories, pipe manifests into it, or take --live for a cluster (--demo is the cluster embedded in purekube)\n",
 	} {
 		got := onCluster(t, fleetServer(t), strings.Fields(args)...)

@@ -63,13 +63,16 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 // A kind of workload has to be in the input if the controller of a pod or a ReplicaSet is of that kind.
 func drainQuestion(name string, objects *cluster) question {
 	return question{
-		name: name, dump: append([]string{"PodDisruptionBudget"}, append(slices.Clone(drainReads), "Node")...),
+		name: name, dump: drainDump,
 		seen:  append([]string{"Pod", "PodDisruptionBudget"}, objects.controllerKinds()...),
 		whole: []string{"Pod"}, apart: []string{"PodDisruptionBudget"},
 	}
 }
 
-// drainReads are the kinds beside the budgets that say how a drain goes.
+// drainDump are the kinds that say how a drain goes.
+var drainDump = append(append([]string{"PodDisruptionBudget"}, drainReads...), "Node")
+
+// drainReads are the kinds beside the budgets and the nodes that say how a drain goes.
 var drainReads = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}
 
 // neverQuestion is the question of --fail-on never: no budget that never allows a disruption. Budgets without pods are the answer's part.

@@ -127,7 +127,7 @@ func TestCommandReadsTheCluster(t *testing.T) {
 	require.NoError(t, err)
 	status, text = ask(stranger, "drain", "worker-1")
 	require.Equal(t, 1, status, text)
-	require.Contains(t, text, "purekube: list of deployments: Unauthorized\n")
+	require.Contains(t, text, "purekube: list of pods: Unauthorized\n")
 	status, text = ask(admin, "drain", "worker-1", "--context", "nowhere")
 	require.Equal(t, 1, status, text)
 	require.Equal(t, "purekube: context \"nowhere\" does not exist\n", text)

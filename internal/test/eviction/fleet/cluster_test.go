@@ -370,8 +370,9 @@ func (c *cluster) scheduleByFilters() (changed bool) {
 	slices.SortStableFunc(waiting, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(turns[a], turns[b]), cmp.Compare(len(a.Name), len(b.Name)))
 	})
+	machines := c.machinesNow()
 	for _, pod := range waiting {
-		infos := eviction.NodeInfos(c.machinesNow(), c.sorted())
+		infos := eviction.NodeInfos(machines, c.sorted())
 		attempt := c.filters.Attempt(c.t, pod, infos)
 		var emptiest fwk.NodeInfo
 		for _, info := range infos {
