@@ -95,13 +95,16 @@ type invocation struct {
 	paths []string
 	// outputFile is where the output goes. Empty: to standard output.
 	outputFile string
-	// demo: the input is the embedded cluster. live: the input is the cluster that kube names.
-	demo   bool
-	live   bool
-	kube   *genericclioptions.ConfigFlags
-	cores  []core
-	output string
-	drain  drainRequest
+	// demo: the input is the embedded cluster. live: the input is the cluster that kube names. watch: and as it changes.
+	demo  bool
+	live  bool
+	watch bool
+	kube  *genericclioptions.ConfigFlags
+	// followed has the lists of a cluster that is watched. Nil: they are read.
+	followed *follower
+	cores    []core
+	output   string
+	drain    drainRequest
 	// lintFailOn is the mildest severity that is a failure. Empty: none is.
 	lintFailOn lint.Severity
 	// none are the kinds of which the cluster has no more than the input.
@@ -242,6 +245,9 @@ func (inv *invocation) take(args []string, sys system) error {
 
 // answer runs the command.
 func (inv *invocation) answer(sys system) (status int) {
+	if inv.watch {
+		return inv.follow(sys)
+	}
 	stdout := sys.stdout
 	var out bytes.Buffer
 	if inv.outputFile != "" || inv.output == outputYAML {
@@ -387,6 +393,9 @@ func (inv *invocation) checkInput(sys system) error {
 	}
 	if inv.ofCluster() && !inv.live {
 		return fmt.Errorf("--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
+	}
+	if inv.watch && (!inv.live || inv.output != outputText || inv.outputFile != "") {
+		return fmt.Errorf("--watch is for a cluster, and prints text to standard output: without files, -o and --output-file")
 	}
 	if inv.drains() && ptr.Deref(inv.kube.Namespace, "") != "" {
 		return fmt.Errorf("--namespace: a node has pods of all namespaces")

@@ -48,6 +48,7 @@ func (r *drainRequest) register(flags *pflag.FlagSet) {
 func registerDrain(inv *invocation, flags *pflag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "compute budgets as kube-controller-manager of this `release` does, its defects included: ")
 	registerFailOn(inv, flags, failOnsOfDrain)
+	registerWatch(inv, flags)
 	inv.drain.register(flags)
 	flags.StringVarP(&inv.drain.selector, "selector", "l", "", "drain the nodes with these `labels`, such as pool=a")
 	flags.BoolVar(&inv.drain.together, "together", false, "drain the nodes at the same time, as several kubectl drains do (default: each alone)")

@@ -14,6 +14,7 @@ import (
 func registerExplain(inv *invocation, flags *pflag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "explain what kube-controller-manager of this `release` would do, its defects included: ")
 	registerState(inv, flags)
+	registerWatch(inv, flags)
 }
 
 // runExplain prints what is known about one object.

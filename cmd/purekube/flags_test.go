@@ -62,6 +62,7 @@ var settingsOf = map[string]setting{
 	"lint kubeconfig":             {"lint --live", "--kubeconfig /nonexistent/other"},
 	"lint context":                {"lint --live", "--context other"},
 	"live":                        {"lint", "--live"},
+	"watch":                       {"", "--watch"},
 	"max-unzipped":                {"", "--max-unzipped 0"},
 	"now":                         {"", "--now yesterday"},
 	"none":                        {"", "--none nothing"},

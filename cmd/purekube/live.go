@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -67,14 +68,28 @@ func (inv *invocation) ofCluster() bool {
 
 // readCluster reads the objects that the answer rests on from the cluster. If that fails, nothing is answered.
 func (inv *invocation) readCluster(sys system, o manifests.Options) *cluster {
-	c, err := inv.cluster(sys, o)
+	ctx := context.Background()
+	c, err := inv.liveCluster(ctx, sys, o)
 	if err != nil {
 		return &cluster{Set: &manifests.Set{}, problems: []problem{{what: err.Error(), unread: true}}}
 	}
 	return c
 }
 
-func (inv *invocation) cluster(sys system, o manifests.Options) (*cluster, error) {
+func (inv *invocation) liveCluster(ctx context.Context, sys system, o manifests.Options) (*cluster, error) {
+	if inv.followed != nil { // its lists are here already
+		return inv.followed.cluster(ctx, o)
+	}
+	l, err := inv.newReader(sys.notes(*inv), o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	o.Progress = nil // it has counted already
+	return l.read(ctx, inv.reads(), o)
+}
+
+// newReader returns the reader of the cluster that the flags name, and says on w which one it is.
+func (inv *invocation) newReader(w io.Writer, progress func(int)) (*liveReader, error) {
 	config, err := inv.kube.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -92,13 +107,8 @@ func (inv *invocation) cluster(sys system, o manifests.Options) (*cluster, error
 	if name := cmp.Or(*inv.kube.Context, raw.CurrentContext); name != "" {
 		text = "The cluster of context " + name + ", at " + host
 	}
-	fmt.Fprintln(sys.notes(*inv), visible(text))
-	l, err := newLiveReader(config, ptr.Deref(inv.kube.Namespace, ""), o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	o.Progress = nil // it has counted already
-	return l.read(context.Background(), inv.reads(), o)
+	fmt.Fprintln(w, visible(text))
+	return newLiveReader(config, ptr.Deref(inv.kube.Namespace, ""), progress)
 }
 
 // errNoCluster is the error where nothing says what to read.
@@ -157,8 +167,6 @@ type liveReader struct {
 	// progress is told how many objects were read.
 	progress func(objects int)
 	objects  int
-	// found: an object of a kind with namespaces was read.
-	found bool
 	// maxScales is how many scales of a namespace are looked up. Whoever may create pods says what controls them.
 	maxScales int
 }
@@ -194,8 +202,16 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 // read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve, is among
 // the problems, and the input has no such kind. Any other error is returned: part of a cluster is no answer.
 func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manifests.Options) (*cluster, error) {
+	lists, denied, err := l.lists(ctx, kinds)
+	if err != nil {
+		return nil, err
+	}
+	return l.load(ctx, lists, denied, o)
+}
+
+// lists are the lists of the kinds, and what is wrong with those that the account does not get.
+func (l *liveReader) lists(ctx context.Context, kinds []schema.GroupKind) (zippedLists, []problem, error) {
 	lists := zippedLists{}
-	var paths []string
 	var denied []problem
 	for _, kind := range kinds {
 		resource := resourceOf(kind)
@@ -203,22 +219,28 @@ func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manif
 		switch {
 		case apierrors.IsForbidden(err):
 			denied = append(denied, problem{what: fmt.Sprintf("no right to list %s in %s: %v", resource.Resource, l.scope(kind), err)})
-			continue
 		case apierrors.IsNotFound(err):
 			denied = append(denied, problem{what: fmt.Sprintf("the API server does not serve %s of %s", resource.Resource, resource.GroupVersion())})
-			continue
 		case err != nil:
-			return nil, fmt.Errorf("list of %s: %w", resource.Resource, err)
+			return nil, nil, fmt.Errorf("list of %s: %w", resource.Resource, err)
+		default:
+			lists[resource.Resource] = list
 		}
-		lists[resource.Resource] = list
-		paths = append(paths, resource.Resource)
 	}
+	return lists, denied, nil
+}
+
+// load returns the objects of the lists, with the scales that no list has.
+func (l *liveReader) load(ctx context.Context, lists zippedLists, denied []problem, o manifests.Options) (*cluster, error) {
 	c := &cluster{Set: &manifests.Set{}}
-	if o.Files = lists; len(paths) > 0 {
-		c = load(o, paths...)
+	if o.Files = lists; len(lists) > 0 {
+		c = load(o, slices.Sorted(maps.Keys(lists))...)
 	}
 	c.problems = append(c.problems, denied...)
-	if l.namespace != "" && len(denied) == 0 && !l.found {
+	found := slices.ContainsFunc(manifests.Kinds(), func(kind schema.GroupKind) bool {
+		return manifests.Namespaced(kind) && c.Count(kind)+c.Unreadable[kind] > 0
+	})
+	if l.namespace != "" && len(denied) == 0 && !found {
 		// The API server lists a namespace that does not exist as one without objects.
 		c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("no object of these kinds is in namespace %s", l.namespace)})
 	}
@@ -254,8 +276,9 @@ func (l *liveReader) scope(kind schema.GroupKind) string {
 	return "the whole cluster"
 }
 
-// list returns all objects of the kind as one list, zipped. A list that expired between two pages begins again.
-func (l *liveReader) list(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
+// path is where the kind is listed and watched.
+func (l *liveReader) path(kind schema.GroupKind) string {
+	resource := resourceOf(kind)
 	path := "/apis/" + resource.GroupVersion().String()
 	if resource.Group == "" {
 		path = "/api/v1"
@@ -263,11 +286,15 @@ func (l *liveReader) list(ctx context.Context, kind schema.GroupKind, resource s
 	if l.namespace != "" && manifests.Namespaced(kind) {
 		path += "/namespaces/" + l.namespace
 	}
-	path += "/" + resource.Resource
+	return path + "/" + resource.Resource
+}
+
+// list returns all objects of the kind as one list, zipped. A list that expired between two pages begins again.
+func (l *liveReader) list(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
 	var err error
 	for range 1 + restarts {
 		var list []byte
-		if list, err = l.pages(ctx, path, kind, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		if list, err = l.pages(ctx, kind, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return list, err
 		}
 	}
@@ -284,19 +311,11 @@ type listPage struct {
 	Items []stdjson.RawMessage `json:"items"`
 }
 
-func (l *liveReader) pages(ctx context.Context, path string, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
-	var zipped bytes.Buffer
-	archive := zip.NewWriter(&zipped)
-	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
-	list, err := archive.Create(resource.Resource)
-	if err != nil {
-		return nil, err
-	}
-	// What is written goes to memory, which has no errors.
-	fmt.Fprintf(list, `{"apiVersion":%q,"kind":%q,"metadata":{},"items":[`, resource.GroupVersion().String(), kind.Kind+"List")
-	next, n := "", 0
+func (l *liveReader) pages(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
+	var list *listWriter
+	next := ""
 	for {
-		request := l.client.Get().AbsPath(path).MaxRetries(retries).Param("limit", strconv.Itoa(pageSize))
+		request := l.client.Get().AbsPath(l.path(kind)).MaxRetries(retries).Param("limit", strconv.Itoa(pageSize))
 		if next != "" {
 			request.Param("continue", next)
 		}
@@ -316,24 +335,52 @@ func (l *liveReader) pages(ctx context.Context, path string, kind schema.GroupKi
 		if p.Kind != kind.Kind+"List" || p.Metadata.ResourceVersion == "" {
 			return nil, errNoList
 		}
+		if list == nil {
+			list = newListWriter(kind, resource, p.Metadata.ResourceVersion)
+		}
 		for _, item := range p.Items {
-			if n++; n > 1 {
-				fmt.Fprint(list, ",")
-			}
-			fmt.Fprintf(list, "%s", item)
+			list.add(item)
 		}
 		l.objects += len(p.Items)
-		l.found = l.found || len(p.Items) > 0 && manifests.Namespaced(kind)
 		l.progress(l.objects)
 		if next != "" && next == p.Metadata.Continue {
 			return nil, errNoList // it would never end
 		}
 		if next = p.Metadata.Continue; next == "" {
-			fmt.Fprint(list, "]}")
-			err := archive.Close()
-			return zipped.Bytes(), err
+			return list.end(), nil
 		}
 	}
+}
+
+// listWriter writes a list, zipped. It writes to memory, which has no errors.
+type listWriter struct {
+	zipped  bytes.Buffer
+	archive *zip.Writer
+	list    io.Writer
+	items   int
+}
+
+func newListWriter(kind schema.GroupKind, resource schema.GroupVersionResource, version string) *listWriter {
+	w := &listWriter{}
+	w.archive = zip.NewWriter(&w.zipped)
+	w.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	w.list, _ = w.archive.Create(resource.Resource)
+	fmt.Fprintf(w.list, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":%q},"items":[`,
+		resource.GroupVersion().String(), kind.Kind+"List", version)
+	return w
+}
+
+func (w *listWriter) add(item []byte) {
+	if w.items++; w.items > 1 {
+		fmt.Fprint(w.list, ",")
+	}
+	fmt.Fprintf(w.list, "%s", item)
+}
+
+func (w *listWriter) end() []byte {
+	fmt.Fprint(w.list, "]}")
+	_ = w.archive.Close()
+	return w.zipped.Bytes()
 }
 
 // errNoList is the error for an answer that is no page of the list that was asked for.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -37,18 +38,24 @@ func onCluster(t *testing.T, server http.Handler, args ...string) outcome {
 	})
 	api := httptest.NewServer(readOnly)
 	defer api.Close()
+	useCluster(t, api.URL)
+	var stdout, stderr bytes.Buffer
+	status := run(args, system{stdout: &stdout, stderr: &stderr, now: noonClock, settle: time.Millisecond, files: os.DirFS("/nonexistent")})
+	anonymous := strings.NewReplacer(api.URL, "URL", strings.TrimPrefix(api.URL, "http://"), "HOST")
+	return outcome{anonymous.Replace(stdout.String()), anonymous.Replace(stderr.String()), status}
+}
+
+// useCluster names the server in a kubeconfig.
+func useCluster(t *testing.T, url string) {
+	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(config, []byte(fmt.Sprintf(`apiVersion: v1
 kind: Config
 current-context: here
 contexts: [{name: here, context: {cluster: here}}, {name: elsewhere, context: {cluster: here}}]
 clusters: [{name: here, cluster: {server: %q}}]
-`, api.URL)), 0o600))
+`, url)), 0o600))
 	t.Setenv("KUBECONFIG", config)
-	var stdout, stderr bytes.Buffer
-	status := run(args, system{stdout: &stdout, stderr: &stderr, now: noonClock, files: os.DirFS("/nonexistent")})
-	anonymous := strings.NewReplacer(api.URL, "URL", strings.TrimPrefix(api.URL, "http://"), "HOST")
-	return outcome{anonymous.Replace(stdout.String()), anonymous.Replace(stderr.String()), status}
 }
 
 // fleetServer has the objects of the fleet in testdata.

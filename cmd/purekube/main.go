@@ -34,6 +34,7 @@ func main() {
 		colour:  wantsColour(os.Stdout, os.LookupEnv),
 		watched: isTerminal(os.Stderr),
 		piped:   isPiped(os.Stdin),
+		settle:  settle,
 	}))
 }
 
@@ -49,6 +50,8 @@ type system struct {
 	colour bool
 	// watched: stderr is a terminal. piped: stdin is a pipe or a file, so it is read where no path is named.
 	watched, piped bool
+	// settle is how long --watch gathers changes before it answers again.
+	settle time.Duration
 }
 
 // displayName is the program in its help texts. As a plugin it is called by kubectl.

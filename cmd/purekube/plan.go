@@ -16,6 +16,7 @@ func registerPlan(inv *invocation, flags *pflag.FlagSet) {
 		inv.failOn = append(inv.failOn, failOnAction)
 		return nil
 	})
+	registerWatch(inv, flags)
 }
 
 // runPlan prints what the controllers would do.

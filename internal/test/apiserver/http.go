@@ -39,6 +39,14 @@ type rest struct {
 	objects  []Object
 }
 
+// Do changes the server. Watchers are told.
+func (h *Handler) Do(change func(*Server)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Server.Changed = h.changed
+	change(h.Server)
+}
+
 // Expire makes all lists expire that have not ended.
 func (h *Handler) Expire() {
 	h.mu.Lock()
