@@ -28,6 +28,7 @@ type Handler struct {
 
 	mu       sync.Mutex
 	watchers map[chan []byte]purekube.Request
+	gone     []Object
 	// pages are the rests of lists, by their continue tokens.
 	pages map[string]rest
 	lists int
@@ -149,7 +150,13 @@ func (h *Handler) changed(o Object, gone bool) {
 	kind := "MODIFIED" // informers tell new objects by their own stores
 	if gone {
 		kind = "DELETED"
+		h.gone = append(h.gone, o)
 	}
+	h.tell(kind, o)
+}
+
+// tell sends the event to the watchers.
+func (h *Handler) tell(kind string, o Object) {
 	event, err := json.Marshal(map[string]any{"type": kind, "object": withKind(o)})
 	if err != nil {
 		panic(err) // typed objects always convert
@@ -174,9 +181,18 @@ func (h *Handler) watch(w http.ResponseWriter, q *http.Request, r purekube.Reque
 	h.watchers[events] = r
 	// What changed between the list and now.
 	from, _ := strconv.Atoi(q.URL.Query().Get("resourceVersion"))
-	for _, o := range h.Server.of(r.Resource) {
-		if version, _ := strconv.Atoi(o.GetResourceVersion()); version > from-1 {
-			h.changed(o, false)
+	since := func(o Object) bool {
+		version, _ := strconv.Atoi(o.GetResourceVersion())
+		return version > from-1
+	}
+	for _, o := range h.gone {
+		if since(o) {
+			h.tell("DELETED", o)
+		}
+	}
+	for _, o := range h.Server.of(r.Resource) { // one that is there again comes after its deletion
+		if since(o) {
+			h.tell("MODIFIED", o)
 		}
 	}
 	h.mu.Unlock()
