@@ -91,6 +91,8 @@ func TestFailuresAreRetried(t *testing.T) {
 		require.ErrorIs(t, next.Err, away)
 	}
 	require.False(t, turn(t, l, start, "6", nil).Requeue)
+	see(l, "6", "")
+	require.Equal(t, 5*time.Millisecond, turn(t, l, start, "", away).After, "a success ends the count of failures")
 }
 
 // A busy API server says after what time to ask again. While it stays busy, the pauses grow all the same: otherwise it would get

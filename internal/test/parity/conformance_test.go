@@ -79,6 +79,8 @@ func notRun(s *scenario.Scenario) string {
 		return "not a question to kube-controller-manager"
 	case s.Options.MaxUnavailableRounding != "":
 		return "an option that kube-controller-manager does not have"
+	case (s.Options.DenyAdminAccess || s.Options.DenyPrioritizedList) && !featuresCanBeOff:
+		return "this controller has these features always on"
 	case s.Options.PodGroups && release == purekube.V1_36:
 		return "PodGroups are compared from v1.37 on"
 	case s.HasAssumed():
@@ -179,7 +181,9 @@ func (u *upstreamScenario) start() Start {
 		})
 	}
 	return func(ctx context.Context, w *World) (func(context.Context), error) {
-		features := resourceClaimFeatures{AdminAccess: true, PrioritizedList: true, PodGroups: u.Options.PodGroups}
+		features := resourceClaimFeatures{
+			AdminAccess: !u.Options.DenyAdminAccess, PrioritizedList: !u.Options.DenyPrioritizedList, PodGroups: u.Options.PodGroups,
+		}
 		run, err := startResourceClaim(features)(ctx, w)
 		w.Respond = u.respond
 		return run, err
