@@ -57,11 +57,11 @@ func TestInputWithoutPaths(t *testing.T) {
 
 	stdout, stderr = start(true, named(nodeWithout, "mine"), "plan")
 	require.Empty(t, stderr)
-	require.Contains(t, stdout, "SetTTL mine")
+	require.Contains(t, stdout, "SetTTL of mine")
 	require.NotContains(t, stdout, first)
 	stdout, stderr = start(true, named(nodeWithout, "mine"))
 	require.Empty(t, stderr)
-	require.Contains(t, stdout, "SetTTL mine", "what is piped comes before the demo")
+	require.Contains(t, stdout, "SetTTL of mine", "what is piped comes before the demo")
 	for _, args := range [][]string{{"drain", "all"}, nil} {
 		stdout, stderr = start(true, "", args...)
 		require.Empty(t, stdout)

@@ -199,7 +199,7 @@ func TestPlansAreRefusedWhenObjectsMayBeMissing(t *testing.T) {
 	}
 	// The core that has all of its kinds is planned.
 	got := plan(t, nil, dump(leaving, strings.ReplaceAll(nodeJSON, "%", "a")), "-")
-	require.Contains(t, got.stdout, "SetTTL a: 0s")
+	require.Contains(t, got.stdout, "SetTTL of a")
 	require.NotContains(t, got.stdout, "RemoveFinalizer")
 	// Told that there are none, each answer is given.
 	got = plan(t, nil, dump(leaving), "--none", "ip", "-")

@@ -63,6 +63,8 @@ type section struct {
 	// Explanation has the lines of --explain that concern no object in particular.
 	Explanation []string
 	Findings    []finding
+	// Brief is all of it in one line, for a report about more than this core. Empty: the findings are printed.
+	Brief string
 	// Undecided are the budgets of which it is not known whether they ever allow a disruption.
 	Undecided []finding
 	// Err is what is wrong with the input as a whole.

@@ -75,6 +75,9 @@ func (r *report) writeText(w io.Writer, p palette) error {
 			absent = append(absent, s.Core)
 		case len(s.Findings)+len(s.Explanation) == 0:
 			quiet = append(quiet, s.Core+" ("+s.Headline+")")
+		case s.Brief != "" && len(r.Sections) > 1:
+			t.line(0, t.p.core(s.Core)+": ", s.Headline+"; "+s.Brief, plain)
+			fmt.Fprintln(t.w)
 		default:
 			t.section(s)
 		}

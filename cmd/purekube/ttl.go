@@ -50,6 +50,7 @@ func planTTL(c *cluster, set settings) section {
 			annotations[e.Key] = fmt.Sprintf("its annotation says %q", *e.Annotation)
 		}
 	}
+	var annotated []string
 	if set.explain {
 		s.Explanation = explainTTL(why, known, len(annotations))
 	}
@@ -61,6 +62,12 @@ func planTTL(c *cluster, set settings) section {
 			f.Explained = explained[o.Key]
 		}
 		s.Findings = append(s.Findings, f)
+		if len(f.Actions) > 0 {
+			annotated = append(annotated, o.Key.Name)
+		}
+	}
+	if len(annotated) > 0 && !set.explain && err == nil {
+		s.Brief = "SetTTL of " + list(annotated, namesListed)
 	}
 	return s
 }
