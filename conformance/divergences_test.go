@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -98,8 +99,12 @@ UID of the object that it was decided for, if the kind of request allows one. D-
 
 One difference is about events and has no number. An event of a pod affects every PodDisruptionBudget that selects the
 pod. kube-controller-manager plans only one of them, the first in an arbitrary order (getPdbForPod in disruption.go). The
-others keep their status until something else affects them. Many PodDisruptionBudgets over one pod therefore cause many
-writes here, which is why controllers of clientgo plan namespaces in turns.
+others keep their status until something else affects them ([report](upstream/tenant-budgets.md)). Many
+PodDisruptionBudgets over one pod therefore cause many writes here, which is why controllers of clientgo plan namespaces
+in turns.
+
+Some divergences have a [report to Kubernetes](upstream/README.md), with a test, that is ready to be sent. The column
+"reports" links to it, and to existing reports.
 
 Each number links to a [scenario file](conformance.md): the objects, what purekube does, and what kube-controller-manager of
 each supported release does, as a run of the real controllers has written it down.
@@ -140,12 +145,15 @@ which the divergences were found. D-30 does not exist. These sources were read:
 	return b.String()
 }
 
-// reports are links to the issues about it.
+// reports are links to the issues about it, and to the page that can become one.
 func reports(s *scenario.Scenario) string {
 	var links []string
 	for _, r := range s.Reports {
 		repository, issue, _ := strings.Cut(r, "#")
 		links = append(links, fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", path.Base(r), repository, issue))
+	}
+	if page := "upstream/" + s.Rule + ".md"; fileExists(filepath.Join(filepath.Dir(divergencesPage), page)) {
+		links = append(links, "[to send]("+page+")")
 	}
 	return strings.Join(links, ", ")
 }
@@ -156,6 +164,11 @@ func number(name string) (n int) {
 		n, _ = strconv.Atoi(found[1])
 	}
 	return n
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 // since says from which release on, and up to which one if a later supported release no longer does it.

@@ -34,9 +34,11 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
+	reports, err := filepath.Glob(filepath.Join(root, "docs", "upstream", "*.md"))
+	require.NoError(t, err)
 	all = slices.DeleteFunc(all, func(path string) bool { return slices.Contains(elsewhere, filepath.Base(path)) })
 	require.NotEmpty(t, all)
-	return all
+	return append(all, reports...)
 }
 
 // block is a fenced block of a page.

@@ -39,4 +39,4 @@ tags=
 minor=${version#v1.}
 [ "${minor%%.*}" -lt 37 ] || tags=v137
 
-time go test -tags "$tags" -modfile "$scratch/go.mod" -timeout 30m "$@" .
+time go test -tags "$tags" -modfile "$scratch/go.mod" -timeout 30m "$@" . ./reports

@@ -82,12 +82,12 @@ func TestDeploymentIsNotInTheCache(t *testing.T) {
 		// A rollout of 4 pods has begun: the old ReplicaSet has 3, and the pod of the new one is not there yet.
 		labels := map[string]string{"app": "web"}
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web"}}
-		deployment.Spec.Replicas = ptr.To[int32](4)
+		deployment.Spec.Replicas = ptr.To(int32(4))
 		_, err := client.AppsV1().Deployments("shop").Create(t.Context(), deployment, metav1.CreateOptions{})
 		require.NoError(t, err)
 		replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-5d9", UID: "web-5d9"}}
 		replicaSet.OwnerReferences = controlledBy(deployment, "Deployment")
-		replicaSet.Spec.Replicas = ptr.To[int32](3)
+		replicaSet.Spec.Replicas = ptr.To(int32(3))
 		_, err = client.AppsV1().ReplicaSets("shop").Create(t.Context(), replicaSet, metav1.CreateOptions{})
 		require.NoError(t, err)
 		for i := range 3 {
