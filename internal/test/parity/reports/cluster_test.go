@@ -37,7 +37,7 @@ func expectDefect(t *testing.T, page string, reproduce func(t *testing.T) error)
 	switch {
 	case t.Failed(): // the cluster of the report did not come about
 	case defect == nil:
-		t.Errorf("%s no longer does what docs/upstream/%s reports: see what that means for the page, and for the divergence",
+		t.Errorf("%s no longer does what docs/upstream/%s reports: remove the page and this test, and see the divergence",
 			release, page)
 	default:
 		t.Logf("docs/upstream/%s, %s: %v", page, release, defect)
