@@ -140,7 +140,7 @@ func (s *server) replace(resource schema.GroupVersionResource, o object) error {
 		return nil // an API server does not store it again
 	}
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
-		return s.ObjectTracker.Delete(resource, o.GetNamespace(), o.GetName())
+		return s.remove(resource, o)
 	}
 	s.store(resource, o)
 	return s.ObjectTracker.Update(resource, o, o.GetNamespace())
@@ -173,13 +173,24 @@ func (s *server) delete(resource schema.GroupVersionResource, namespace, name st
 	}
 	switch {
 	case len(o.GetFinalizers()) == 0:
-		return s.ObjectTracker.Delete(resource, namespace, name)
+		return s.remove(resource, o)
 	case o.GetDeletionTimestamp() != nil:
 		return nil
 	}
 	o.SetDeletionTimestamp(ptr.To(now()))
 	s.store(resource, o)
 	return s.ObjectTracker.Update(resource, o, namespace)
+}
+
+// remove gives the deletion a resourceVersion of its own, as an API server does: to a controller, a deletion with the version
+// from before looks like a cluster that was restored from a backup. The tracker deletes what it has, so it gets the version
+// first, and watches see that as a change.
+func (s *server) remove(resource schema.GroupVersionResource, o object) error {
+	s.store(resource, o)
+	if err := s.ObjectTracker.Update(resource, o, o.GetNamespace()); err != nil {
+		return err
+	}
+	return s.ObjectTracker.Delete(resource, o.GetNamespace(), o.GetName())
 }
 
 func (s *server) get(resource schema.GroupVersionResource, namespace, name string) (object, error) {

@@ -7,6 +7,7 @@
 // Both clients and the informers have the same objects. What client-go's fakes leave out and controllers need:
 //
 //   - a name for an object with generateName, and a UID, a creationTimestamp and a resourceVersion for each object
+//   - a resourceVersion for each deletion: watches see the object with that version first, and then its deletion
 //   - a conflict where an update, a patch or a deletion names another UID or resourceVersion than the object has
 //   - finalizers: an object that has some stays, with a deletionTimestamp, until the last of them is removed
 //   - strategic merge patches and server-side apply by the dynamic client

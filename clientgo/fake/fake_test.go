@@ -1,6 +1,7 @@
 package fake_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/purekube/purekube/clientgo/fake"
 )
@@ -82,6 +84,43 @@ func TestAnswersAsAnAPIServer(t *testing.T) {
 		_, err = claims.Get(ctx, names[0], metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 	})
+}
+
+// A deletion has a resourceVersion of its own, the newest: a controller would take an older one for a restored backup.
+func TestDeletionsHaveVersions(t *testing.T) {
+	ctx := t.Context()
+	clientset := fake.NewClientset(claim("first"), claim("second"), claim("third", "example.com/keep"), claim("last"))
+	claims := clientset.ResourceV1().ResourceClaims("ml")
+	watched, err := claims.Watch(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	defer watched.Stop()
+	require.NoError(t, claims.Delete(ctx, "first", metav1.DeleteOptions{}))
+	require.NoError(t, claims.Delete(ctx, "third", metav1.DeleteOptions{}))
+	third, err := claims.Get(ctx, "third", metav1.GetOptions{})
+	require.NoError(t, err)
+	third.Finalizers = nil
+	_, err = claims.Update(ctx, third, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, claims.Delete(ctx, "second", metav1.DeleteOptions{}))
+	list, err := claims.List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	var deleted []string
+	version := 0
+	for len(deleted) < 3 {
+		event := <-watched.ResultChan()
+		if event.Type == watch.Added {
+			continue // newer fakes begin with what is there
+		}
+		o := event.Object.(*resourcev1.ResourceClaim)
+		next, err := strconv.Atoi(o.ResourceVersion)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, next, version, "%s %s", event.Type, o.Name)
+		if version = next; event.Type == watch.Deleted {
+			deleted = append(deleted, o.Name)
+		}
+	}
+	require.Equal(t, []string{"first", "third", "second"}, deleted)
+	require.Equal(t, list.ResourceVersion, strconv.Itoa(version))
 }
 
 func TestNewClientsetPanics(t *testing.T) {
