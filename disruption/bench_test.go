@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
@@ -69,6 +72,32 @@ func BenchmarkPlan(b *testing.B) {
 		if _, err := Plan(s, key, Options{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkNeverAllowed reads all budgets after a change of a workload: no scale that was added up before is used
+// again.
+func BenchmarkNeverAllowed(b *testing.B) {
+	several := Snapshot{Now: now}
+	for i := range 1_000 {
+		name := fmt.Sprint("db-", i)
+		several.StatefulSets = append(several.StatefulSets, statefulSet(name, ptr.To(int32(1))))
+		several.Pods = append(several.Pods, pod(name+"-0", by("apps/v1", "StatefulSet", name)))
+	}
+	for i := range 300 {
+		several.Budgets = append(several.Budgets, budget(named(fmt.Sprint("budget-", i)), minAvailable("100%")))
+	}
+	for name, s := range map[string]Snapshot{
+		"5000 budgets": benchCluster(5_000, 20), "300 budgets over 1000 controllers": several,
+	} {
+		b.Run(name, func(b *testing.B) {
+			x := NewIndex(s, Options{})
+			for b.Loop() {
+				x, _ = x.With(Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("other", nil)}})
+				_, err := x.NeverAllowed()
+				require.NoError(b, err)
+			}
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -277,6 +278,36 @@ func TestNeverBesideEndedPods(t *testing.T) {
 			}
 		}
 	}
+}
+
+// NeverAllowed is the budgets whose explanation says Never, also with wrong objects, and after changes.
+func TestPropNeverAllowed(t *testing.T) {
+	found := 0
+	forEachSnapshot(t, 600, true, func(g generator, s Snapshot, o Options) error {
+		x := NewIndex(s, o)
+		if len(s.Pods) > 0 && g.IntN(2) == 0 {
+			x, _ = x.Without(Snapshot{Pods: s.Pods[:g.IntN(len(s.Pods))]})
+		}
+		got, err := x.NeverAllowed()
+		if err != nil {
+			return err
+		}
+		explanations, _ := x.ExplainAll()
+		var want []types.NamespacedName
+		for _, e := range explanations {
+			if e.Budget != nil && e.Budget.Never {
+				want = append(want, e.Key.NamespacedName())
+			}
+		}
+		found += len(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("(-ExplainAll +NeverAllowed): %s", diff)
+		}
+		return nil
+	})
+	require.NotZero(t, found)
+	_, err := NewIndex(Snapshot{}, Options{MaxUnavailableRounding: "x"}).NeverAllowed()
+	require.ErrorIs(t, err, ErrUnknownRounding)
 }
 
 // What Never says is so: with every pod that the controllers want there and healthy, none may go; and

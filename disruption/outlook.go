@@ -1,5 +1,31 @@
 package disruption
 
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/persistent"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// NeverAllowed returns the budgets whose explanation says Never, sorted by namespace and name: see [BudgetExplanation].
+// It costs what the plans of all budgets cost, and does not visit their pods. A name that several budgets have is left
+// out. The error is for an unknown option.
+func (x *Index) NeverAllowed() ([]types.NamespacedName, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
+	var names []types.NamespacedName
+	for st := range x.states.All() {
+		if never, _ := x.outlook(st, x.decide(st, nil)); never {
+			names = append(names, snapshot.KeyOf(st))
+		}
+	}
+	slices.SortFunc(names, persistent.CompareNames)
+	return names, nil
+}
+
 // outlook returns whether no healthy pod can ever be evicted, and how many more healthy pods are needed until one can
 // be evicted (see [BudgetExplanation]).
 //
