@@ -92,6 +92,8 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	mu   sync.Mutex
 	loop *reconcile.Loop[X, S, A]
 	ran  bool
+	// planning: from when the Index has every object until no plan may begin any more.
+	planning bool
 }
 
 // NewController returns a controller that begins with this Index, the Index of a cluster without objects. [Watch] fills
@@ -131,6 +133,17 @@ func (c *Controller[X, S, A]) HasSynced() bool {
 		}
 	}
 	return true
+}
+
+// Index returns the Index of now, without answers to lookups. It reports false while the controller does not plan:
+// before it has seen every object, after its end, and on a replica that does not lead.
+func (c *Controller[X, S, A]) Index() (index X, planning bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.planning {
+		return index, false
+	}
+	return c.loop.Current(time.Now()), true
 }
 
 // Update changes the Index beyond what informers show, and queues the keys that this affects.
@@ -196,12 +209,14 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	c.mu.Lock()
 	c.open()
 	keys, problems, _ := c.loop.Start(time.Now()) // it is synced, so it starts
+	c.planning = true
 	c.mu.Unlock()
 	defer c.queue.ShutDown()
 	defer c.looking.ShutDown()
 	if problems != nil {
 		log.Error(clipped(problems), "Some objects that were listed at the start are wrong")
 	}
+	c.cluster.Hooks.start(c)
 	c.enqueue(keys)
 
 	var running sync.WaitGroup
@@ -225,6 +240,9 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 		running.Go(func() { c.work(ctx, ending, cutOff) })
 	}
 	<-ending.Done()
+	c.mu.Lock()
+	c.planning = false
+	c.mu.Unlock()
 	c.looking.ShutDown()
 	c.queue.ShutDown()
 	running.Wait()

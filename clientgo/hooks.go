@@ -19,6 +19,10 @@ type Hooks struct {
 	// sees it as [ActionResult.Vetoed], and the key is planned after its next event, or ten minutes later.
 	BeforeSend func(ctx context.Context, a Sending) error
 
+	// OnStart is told of each controller that begins to plan: this replica leads, and the controller has seen every
+	// object. Plans wait for the hook. The controller is what [NewDisruption] and so on return: you can ask it for its
+	// Index from then on.
+	OnStart func(Runner)
 	// OnPlan is told of each plan that was decided: make metrics of it.
 	OnPlan func(PlanResult)
 	// OnAction is told of each action that was sent, or vetoed.
@@ -82,6 +86,12 @@ type Retry struct {
 	// Failures is how often it failed in succession, and After when it is planned again.
 	Failures int
 	After    time.Duration
+}
+
+func (h Hooks) start(r Runner) {
+	if h.OnStart != nil {
+		h.OnStart(r)
+	}
 }
 
 func (h Hooks) plan(r PlanResult) {

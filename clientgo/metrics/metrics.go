@@ -3,7 +3,7 @@
 //	hooks, err := metrics.Register(prometheus.DefaultRegisterer, clientgo.Hooks{})
 //	clientgo.New(config, clientgo.SetOptions{Hooks: hooks, …})
 //
-// The metrics, all with the label controller. Names and results follow controller-runtime's
+// The metrics about the controllers have the label controller. Names and results follow controller-runtime's
 // (controller_runtime_reconcile_total and the others):
 //
 //   - purekube_plan_total, by result: success, requeue_after (the plan says when to plan again) or error
@@ -11,6 +11,13 @@
 //   - purekube_plan_time_seconds: a histogram of the time to make a plan, without lookups and requests
 //   - purekube_actions_total, by action (the kind of the action: "SetTTL") and answer: see [clientgo.ActionResult.Answer]
 //   - purekube_lookups_total, by result: success or error
+//
+// About the cluster, with the labels of kube-state-metrics:
+//
+//   - purekube_poddisruptionbudget_never_allows_disruption, by namespace and poddisruptionbudget: 1 for each budget
+//     that allows no eviction of a healthy pod even when every pod is healthy. It says the same as Never of
+//     disruption.BudgetExplanation, while the controller "disruption" of this replica plans. Hooks.Filter hides no
+//     budget.
 //
 // The queues of the controllers are workqueues of client-go with the names of the controllers. Their metrics (workqueue_depth and the
 // others) are registered by controller-runtime, and by k8s.io/component-base/metrics/prometheus/workqueue.
@@ -45,12 +52,19 @@ func Register(r prometheus.Registerer, h clientgo.Hooks) (clientgo.Hooks, error)
 	}, []string{"controller"}))
 	actions := counter("purekube_actions_total", "Total number of actions per controller, kind of action and answer of the API server", "action", "answer")
 	lookups := counter("purekube_lookups_total", "Total number of lookups at the API server per controller and result", "result")
+	never := register(r, &failed, newNeverAllowed())
 	if failed != nil {
 		return h, failed
 	}
 	return clientgo.Hooks{
 		Filter:     h.Filter,
 		BeforeSend: h.BeforeSend,
+		OnStart: func(c clientgo.Runner) {
+			if d, ok := c.(disruptionIndex); ok {
+				never.add(d)
+			}
+			call(h.OnStart, c)
+		},
 		OnPlan: func(p clientgo.PlanResult) {
 			plans.WithLabelValues(p.Controller, planResult(p)).Inc()
 			planTime.WithLabelValues(p.Controller).Observe(p.Took.Seconds())

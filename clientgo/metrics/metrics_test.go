@@ -26,6 +26,7 @@ func TestRegister(t *testing.T) {
 	hooks, err := metrics.Register(registry, clientgo.Hooks{
 		Filter:     func(string, purekube.Key) bool { called["Filter"]++; return true },
 		BeforeSend: func(context.Context, clientgo.Sending) error { called["BeforeSend"]++; return nil },
+		OnStart:    func(clientgo.Runner) { called["OnStart"]++ },
 		OnPlan:     func(clientgo.PlanResult) { called["OnPlan"]++ },
 		OnAction:   func(clientgo.ActionResult) { called["OnAction"]++ },
 		OnLookup:   func(clientgo.LookupResult) { called["OnLookup"]++ },
@@ -38,6 +39,7 @@ func TestRegister(t *testing.T) {
 	require.True(t, hooks.Filter("ttl", purekube.Key{}))
 	require.NoError(t, hooks.BeforeSend(t.Context(), clientgo.Sending{}))
 	for _, h := range []clientgo.Hooks{hooks, second} {
+		h.OnStart(nil)
 		h.OnPlan(clientgo.PlanResult{Controller: "ttl", Took: time.Millisecond})
 		h.OnPlan(clientgo.PlanResult{Controller: "ttl", RecheckAt: time.Unix(1, 0)})
 		h.OnPlan(clientgo.PlanResult{Controller: "ttl", RecheckAt: time.Unix(1, 0), Err: errors.New("no")})
@@ -47,7 +49,7 @@ func TestRegister(t *testing.T) {
 		h.OnLookup(clientgo.LookupResult{Controller: "disruption", Err: errors.New("no")})
 		h.OnRetry(clientgo.Retry{Controller: "ttl"})
 	}
-	require.Equal(t, map[string]int{"Filter": 1, "BeforeSend": 1, "OnPlan": 3, "OnAction": 2, "OnLookup": 2, "OnRetry": 1}, called)
+	require.Equal(t, map[string]int{"Filter": 1, "BeforeSend": 1, "OnStart": 1, "OnPlan": 3, "OnAction": 2, "OnLookup": 2, "OnRetry": 1}, called)
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP purekube_actions_total Total number of actions per controller, kind of action and answer of the API server
 # TYPE purekube_actions_total counter

@@ -89,15 +89,15 @@ func (l *Loop[X, S, A]) Start(now time.Time) (keys []purekube.Key, problems erro
 		l.Index = l.o.Prepare(l.Index)
 	}
 	l.Started = true
-	outcomes, problems := l.current(now).PlanAll()
+	outcomes, problems := l.Current(now).PlanAll()
 	for _, o := range outcomes {
 		keys = append(keys, o.Key)
 	}
 	return keys, problems, true
 }
 
-// current is the Index of now.
-func (l *Loop[X, S, A]) current(now time.Time) X {
+// Current is the Index of now.
+func (l *Loop[X, S, A]) Current(now time.Time) X {
 	if l.o.At == nil {
 		return l.Index
 	}

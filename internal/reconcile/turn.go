@@ -111,7 +111,7 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 	q := l.Lookups.Questions[key]
 	switch {
 	case q == nil:
-		t.Question = newQuestion(l.current(now), now)
+		t.Question = newQuestion(l.Current(now), now)
 		t.Index = t.Question.Index
 	case len(q.Open) > 0 && !(l.o.DecidesWithout && q.late(now)):
 		return t // its answers queue it
@@ -148,7 +148,7 @@ func (l *Loop[X, S, A]) answer(t *Turn[X, A]) {
 // refuse makes the Index of a turn whose lookups are late: what is there now, and no answers.
 func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
 	t.Refusing, t.Answers = true, map[purekube.Need]purekube.Answer{}
-	t.Index = l.current(now)
+	t.Index = l.Current(now)
 }
 
 // Planned is told of the plan that was made with the Index of the turn, and sets its Step.
