@@ -39,7 +39,7 @@ func (t printer) writeBlockers(blockers []drain.Blocker, nodes int) {
 		t.line(4, "", causeText(b), t.p.notice)
 		var about []string
 		if nodes > 1 {
-			about = append(about, stopsText(b, names))
+			about = append(about, stopsText(b)+" ("+list(b.Nodes, names)+")")
 		}
 		if len(b.Pods) > 0 && !many {
 			about = append(about, "pods: "+list(texts(b.Pods), names))
@@ -64,8 +64,8 @@ func causeText(b drain.Blocker) string {
 	return b.Message
 }
 
-// stopsText says which nodes the cause stops.
-func stopsText(b drain.Blocker, names int) string {
+// stopsText says how many nodes the cause stops.
+func stopsText(b drain.Blocker) string {
 	text := "stops " + message.Count(len(b.Nodes), "node")
 	switch len(b.Alone) {
 	case len(b.Nodes):
@@ -74,7 +74,7 @@ func stopsText(b drain.Blocker, names int) string {
 	default:
 		text += ", " + strconv.Itoa(len(b.Alone)) + " of them alone"
 	}
-	return text + " (" + list(b.Nodes, names) + ")"
+	return text
 }
 
 // fixText says what a change brings.

@@ -36,6 +36,8 @@ type drainRequest struct {
 	inWaves      bool
 	most, rounds int
 	by           string
+	// pool is the label that groups the nodes of a report.
+	pool string
 }
 
 // register adds the flags that decide about pods. They are called as kubectl drain calls them.

@@ -170,5 +170,13 @@ func (r *drainRequest) checkReport(output string) error {
 	if r.inWaves && output != outputHTML {
 		return fmt.Errorf("--waves is for -o %s", outputHTML)
 	}
+	if r.pool != "" {
+		if output != outputHTML {
+			return fmt.Errorf("--pool is for -o %s", outputHTML)
+		}
+		if wrong := validation.IsQualifiedName(r.pool); len(wrong) > 0 {
+			return fmt.Errorf("--pool %q: not the key of a label: %s", r.pool, strings.Join(wrong, "; "))
+		}
+	}
 	return r.check()
 }

@@ -94,6 +94,7 @@ var settingsOf = map[string]setting{
 	"max":                         {"COMMAND --waves --demo", "--max -1"},
 	"rounds":                      {"COMMAND --waves --demo", "--rounds -1"},
 	"by":                          {"COMMAND --waves --demo", "--by zone"},
+	"pool":                        {"", "--pool zone"},
 }
 
 var defaultArgs = map[string]string{"explain": "explain pod/shop/checkout-6d4b75cb6d-4zlqb --demo", "drain": "drain all --demo"}

@@ -38,13 +38,15 @@ type (
 		Script template.JS
 		Policy string
 		Now    string
+		// Sentence says what stops drains now, or else what the plan has.
+		Sentence string
 		// Dump: Now is the newest time that the input has.
 		Dump     bool
 		Summary  string
 		Skipped  string
 		NotSeen  []string
 		Problems []string
-		Drains   *drainTable
+		Nodes    *nodePicture
 		Waves    *wavePicture
 		// Cores have something to show, the worst first; Quiet ones have objects and nothing to do; of Absent ones the input has no object.
 		Cores, Quiet []pageCore
@@ -85,7 +87,7 @@ type (
 )
 
 // writeHTML prints one page that needs nothing but itself.
-func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drainTable) error {
+func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, nodes *nodePicture) error {
 	p := page{
 		Style:   template.CSS(pageStyle), // #nosec G203: the files above
 		Script:  template.JS(pageScript), // #nosec G203
@@ -95,17 +97,27 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 		Summary: r.summary(),
 		Skipped: r.skipped(),
 		NotSeen: r.Notes,
-		Drains:  drains,
+		Nodes:   nodes,
 		Waves:   r.waves,
 	}
 	for _, problem := range r.problems {
 		p.Problems = append(p.Problems, problem.String())
 	}
 	links := r.links()
+	p.Sentence = p.Summary
+	if nodes != nil {
+		p.Sentence = nodes.Sentence
+		nodes.register(links)
+	} else if r.drainsRefused {
+		p.Sentence = "Whether nodes drain is not answered: see the errors."
+	}
 	for _, s := range r.Sections {
 		if s.NoObjects {
 			p.Absent = append(p.Absent, s.Core)
 			continue
+		}
+		if nodes != nil && s.Core == "disruption" {
+			s.Explanation = nil // what stops each node is in its cell
 		}
 		core := newPageCore(s, links)
 		switch s.Core {
@@ -123,6 +135,12 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 		} else {
 			p.Cores = append(p.Cores, core)
 		}
+	}
+	if nodes != nil {
+		nodes.resolve(links)
+	}
+	if p.Waves != nil {
+		p.Waves.resolve(links)
 	}
 	slices.SortStableFunc(p.Cores, func(a, b pageCore) int { return cmp.Compare(rank(a.Worst), rank(b.Worst)) })
 	out := bufio.NewWriter(w)
@@ -151,7 +169,7 @@ const (
 	classPlain = "plain"
 )
 
-// links are the anchors of the objects that are on the page.
+// links are the anchors of the objects that are on the page, and of their pictures.
 type links map[purekube.Key]string
 
 func (r *report) links() links {
@@ -172,11 +190,20 @@ func (l links) to(kind, namespace, name string) string {
 	return l[purekube.Key{Kind: kind, Namespace: namespace, Name: name}]
 }
 
+// pictured is the key of the picture of an object, which a finding about the object may be on the page beside.
+func pictured(k purekube.Key) purekube.Key {
+	k.Kind = "picture of " + k.Kind
+	return k
+}
+
+// picture is a link to the picture of the object, or its name only.
+func (l links) picture(k purekube.Key) textLink { return textLink{nameOf(k), l[pictured(k)]} }
+
 const (
-	// shownAtMost is how many objects, budgets or nodes of a list are shown with all that is known of them. Of more than that only the first
+	// shownAtMost is how many objects or budgets of a list are shown with all that is known of them. Of more than that only the first
 	// are, and the others have a line each: the worst come first.
 	shownAtMost = 20
-	// linesAtMost is how many lines about one node or core are shown; the others are one click away.
+	// linesAtMost is how many lines about a core are shown; the others are one click away.
 	linesAtMost = 3
 	// restAtMost is of how many objects with nothing to do a core says why. Of more than that it says the number.
 	restAtMost = 200

@@ -12,9 +12,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +41,12 @@ type measured struct {
 	Background string
 	// Faint are texts whose contrast with what is behind them is less than 4.5, the least that WCAG 2.1 asks of small text.
 	Faint []string
+	// Dim are shapes whose contrast with the page is less than 3, the least that WCAG 2.1 asks of a graphic.
+	Dim []string
+	// Grid says what the keyboard does not do in the grid of nodes and the search. Ran: a name of the input ran as a
+	// script.
+	Grid []string
+	Ran  bool
 	// Rows counts the rows; Left are those that the filter leaves, Folded counts lists with a row left that are closed, and Back counts the
 	// rows that are there when the filter is empty again.
 	Rows, Back, Folded int
@@ -60,8 +69,7 @@ function light(color) {
 function contrast(w, e) {
   let back = e;
   while (back && /rgba\(.*, 0\)|transparent/.test(w.getComputedStyle(back).backgroundColor)) back = back.parentElement;
-  const a = light(w.getComputedStyle(e).color), b = light(back ? w.getComputedStyle(back).backgroundColor : "rgb(255, 255, 255)");
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  return ratio(w, w.getComputedStyle(e).color, back ? w.getComputedStyle(back).backgroundColor : "rgb(255, 255, 255)");
 }
 function filter(d, w, word) {
   const box = d.getElementById("filter"), rows = Array.from(d.querySelectorAll(".row")), folds = Array.from(d.querySelectorAll("details.fold"));
@@ -75,10 +83,61 @@ function filter(d, w, word) {
   return {Folds: before.filter(open => !open).length, Rows: rows.length, Left: visible, Folded: folded, Back: rows.filter(row => !row.hidden).length,
     Reopened: folds.every((fold, i) => fold.open === before[i])};
 }
+function ratio(w, a, b) {
+  a = light(a); b = light(b);
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+function keyboard(d, w) {
+  const wrong = [], must = (holds, what) => { if (!holds) wrong.push(what); };
+  const press = (e, key) => e.dispatchEvent(new w.KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+  press(d.body, "/");
+  must(d.activeElement === d.getElementById("filter"), "/ does not lead to the search");
+  for (const grid of d.querySelectorAll(".grid")) {
+    if (grid.getClientRects().length === 0) continue;
+    const cells = Array.from(grid.querySelectorAll(".cell > summary, .box")), first = cells[0], last = cells[cells.length - 1];
+    must(cells.filter(cell => cell.tabIndex === 0).length === 1 ? first.tabIndex === 0 : false, "a grid is not one stop of the Tab key");
+    const seen = new Set();
+    first.focus();
+    for (let i = 0; i < cells.length; i++) { seen.add(d.activeElement); press(d.activeElement, "ArrowRight"); }
+    must(cells.every(cell => seen.has(cell)), "the arrow keys got to " + seen.size + " of " + cells.length + " cells");
+    press(d.activeElement, "Home");
+    must(d.activeElement === first, "Home");
+    const below = cells.some(cell => cell.getBoundingClientRect().top > first.getBoundingClientRect().top + 4);
+    press(first, "ArrowDown");
+    must(below ? d.activeElement !== first && cells.includes(d.activeElement) : d.activeElement === first, "ArrowDown");
+    press(d.activeElement, "ArrowUp");
+    must(d.activeElement === first, "ArrowUp");
+    press(first, "End");
+    must(d.activeElement === last, "End");
+    if (!last.matches("summary")) {
+      must(d.getElementById(last.getAttribute("href").slice(1)), "a box leads to no node");
+      continue;
+    }
+    last.click();
+    must(last.parentElement.open && last.nextElementSibling.getClientRects().length > 0, "a node does not open");
+    first.click();
+    must(first === last || !last.parentElement.open, "two nodes are open");
+    first.parentElement.open = true;
+    press(first, "Escape");
+    must(!first.parentElement.open && d.activeElement === first, "Escape");
+  }
+  for (const link of d.querySelectorAll(".panel a, .causes a")) {
+    w.location.hash = link.getAttribute("href");
+    w.dispatchEvent(new w.Event("hashchange"));
+    must(d.getElementById(w.location.hash.slice(1)).getClientRects().length > 0, "a link does not open what it leads to");
+    break;
+  }
+  return wrong;
+}
 function measure(frame, page, width, word) {
   const d = frame.contentDocument, w = frame.contentWindow;
-  const filtered = filter(d, w, word);
-  for (const e of d.querySelectorAll("details")) e.open = true;
+  const filtered = filter(d, w, word), grid = keyboard(d, w);
+  for (const e of d.querySelectorAll("details")) { e.removeAttribute("name"); e.open = true; }
+  const dim = [], behind = w.getComputedStyle(d.body).backgroundColor;
+  for (const e of d.querySelectorAll(".cell > summary, .alone, .frees, .shared")) {
+    const style = w.getComputedStyle(e), edge = !e.matches("rect") ? style.borderTopColor : style.stroke === "none" ? style.fill : style.stroke;
+    if (!e.matches("rect") || e.width.baseVal.value > 0) if (ratio(w, edge, behind) < 3) dim.push(e.className + " " + edge);
+  }
   const wide = [];
   for (const e of d.body.querySelectorAll("*")) {
     if (e.closest(".scroll, svg")) { if (!e.matches(".scroll, svg.bar")) continue; }
@@ -88,7 +147,7 @@ function measure(frame, page, width, word) {
   const unreachable = [], targets = d.querySelectorAll("a[href], summary, .scroll, input");
   for (const e of targets) {
     e.focus();
-    if (e.tabIndex < 0 || d.activeElement !== e) unreachable.push(e.tagName + ": " + e.textContent.slice(0, 60));
+    if (e.tabIndex < 0 && !e.closest(".grid") || d.activeElement !== e) unreachable.push(e.tagName + ": " + e.textContent.slice(0, 60));
   }
   for (const e of d.querySelectorAll("a[href^='#']")) {
     if (!d.getElementById(decodeURIComponent(e.getAttribute("href").slice(1)))) unreachable.push("no target: " + e.getAttribute("href"));
@@ -100,10 +159,10 @@ function measure(frame, page, width, word) {
   for (const e of d.body.querySelectorAll("*")) {
     if (e.closest("svg, script")) continue;
     if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
-    const ratio = contrast(w, e);
-    if (ratio < 4.5) faint.push(e.tagName + "." + e.className + " " + ratio.toFixed(2) + ": " + e.textContent.slice(0, 40));
+    const r = contrast(w, e);
+    if (r < 4.5) faint.push(e.tagName + "." + e.className + " " + r.toFixed(2) + ": " + e.textContent.slice(0, 40));
   }
-  found.push({...filtered, Faint: faint, Keyboard: targets.length, Unreachable: unreachable, Page: page, Width: w.innerWidth, ScrollWidth: d.documentElement.scrollWidth, Wide: wide, Text: d.body.innerText,
+  found.push({...filtered, Dim: dim, Grid: grid, Ran: "ran" in w, Faint: faint, Keyboard: targets.length, Unreachable: unreachable, Page: page, Width: w.innerWidth, ScrollWidth: d.documentElement.scrollWidth, Wide: wide, Text: d.body.innerText,
     Background: w.getComputedStyle(d.body).backgroundColor});
   if (found.length === wanted.length) {
     const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
@@ -132,6 +191,10 @@ func TestPageInBrowser(t *testing.T) {
 		"/embedded": plan(t, nil, "", "--demo", "-o", "html", "--now", noon).stdout,
 		"/drift":    plan(t, nil, "", "-o", "html", "--now", "2026-11-21T01:11:07Z", "--ignore-daemonsets", "testdata/cluster-drift.yaml").stdout,
 		"/scale":    plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "--now", noon, "-").stdout,
+		"/pools":    fleetPage(t, 120),
+		"/few":      fleetPage(t, 3),
+		"/waves":    plan(t, nil, "", "report", "--now", noon, "--waves", "--max", "2", "--by", zoneLabel, fleetFile).stdout,
+		"/hostile":  plan(t, nil, hostileFleet(), "report", "--now", noon, "-").stdout,
 		"/awkward":  plan(t, nil, awkward(), "-o", "html", "--now", noon, "-").stdout,
 	}
 	var wanted [][]any
@@ -152,11 +215,13 @@ func TestPageInBrowser(t *testing.T) {
 		case r.URL.Path == "/frames":
 			fmt.Fprintf(w, frames, script)
 		default:
-			if r.URL.Path != "/favicon.ico" { // every browser asks for it
-				mutex.Lock()
-				others = append(others, r.URL.Path)
-				mutex.Unlock()
+			if r.URL.Path == "/favicon.ico" { // every browser asks for it
+				w.WriteHeader(http.StatusNoContent)
+				return
 			}
+			mutex.Lock()
+			others = append(others, r.URL.Path)
+			mutex.Unlock()
 			http.NotFound(w, r)
 		}
 	}))
@@ -166,7 +231,11 @@ func TestPageInBrowser(t *testing.T) {
 		"/embedded": {"15 actions", "UpdateStatus", "shop/checkout", "10.70.0.2 (Service stock/orders)", "platform-admin", "ConsumerDone", "worker-3", "never"},
 		"/drift":    {"101 actions", "node-088", "system:aggregate-to-view", "template not found", "twin-b"},
 		"/awkward":  {"<script>alert(1)</script>", strings.Repeat("long-", 40)},
-		"/scale":    {"13 actions", "160 now, 40 never", "160 more nodes drain now", "shop/service-157"},
+		"/scale":    {"13 actions", "40 of 200 nodes do not drain", "shop/service-157"},
+		"/pools":    {"of 120 nodes do not drain", "with maxUnavailable 3: ", "g5.xlarge"},
+		"/few":      {"3 of 3 nodes do not drain"},
+		"/waves":    {"Wave 1, east", "In no wave"},
+		"/hostile":  {"<img src=x onerror=ran=1>", "<script>ran=1</script>"},
 	}
 	for _, dark := range []bool{false, true} {
 		dom := chromium.DOM(t, server.URL+"/frames", dark)
@@ -182,6 +251,9 @@ func TestPageInBrowser(t *testing.T) {
 			require.LessOrEqual(t, m.ScrollWidth, m.Width, at)
 			require.Empty(t, m.Wide, at)
 			require.Empty(t, m.Faint, at)
+			require.Empty(t, m.Dim, at)
+			require.Empty(t, m.Grid, at)
+			require.False(t, m.Ran, at)
 			require.Greater(t, m.Keyboard, 5, at)
 			require.Empty(t, m.Unreachable, at)
 			require.Equal(t, dark, m.Background != "rgb(255, 255, 255)", "%s: the style sheet is not in use", at)
@@ -194,14 +266,17 @@ func TestPageInBrowser(t *testing.T) {
 			require.Equal(t, m.Rows, m.Back, at)
 			require.True(t, m.Reopened, at)
 			if m.Page == "/scale" {
-				require.Equal(t, 40+5, m.Folds, "%s: 7 of the 10 budgets in the way of each node, more such nodes, more causes, nodes that drain now, "+
-					"budgets that let a pod go, resourceclaim", at)
+				require.Equal(t, 3, m.Folds, "%s: more causes, budgets that let a pod go, resourceclaim", at)
 				require.Less(t, len(m.Left), m.Rows/5, at)
 				for _, row := range m.Left {
 					require.Contains(t, row, "service-157", at)
 				}
 			}
 		}
+	}
+
+	for _, page := range []string{"/embedded", "/pools", "/hostile", "/waves"} {
+		require.Empty(t, chromium.Console(t, server.URL+page), page)
 	}
 
 	for _, shot := range []struct {
@@ -215,6 +290,8 @@ func TestPageInBrowser(t *testing.T) {
 		{"/drift", browser.Size{Width: phone, Height: 9000}, false},
 		{"/scale", browser.Size{Width: 1280, Height: 3000}, false},
 		{"/scale", browser.Size{Width: phone, Height: 3000}, true},
+		{"/pools", browser.Size{Width: 1440, Height: 900}, false},
+		{"/pools", browser.Size{Width: 1440, Height: 900}, true},
 	} {
 		data := chromium.Screenshot(t, server.URL+shot.page, shot.size, shot.dark)
 		picture, err := png.Decode(bytes.NewReader(data))
@@ -230,6 +307,65 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	require.Empty(t, others, "the pages load nothing")
+}
+
+// hostileFleet are three nodes whose names and labels are markup that a page without escapes would run.
+func hostileFleet() string {
+	return strings.NewReplacer("ip-10-0-0.eu-west-1.compute.internal", `<img src=x onerror=ran=1>`, "service-0001", `</summary><script>ran=1</script>`,
+		`"general"`, `"\"><svg onload=ran=1>"`).Replace(fleetOf(3))
+}
+
+// The page about 3,000 nodes has so few elements that a browser shows it at once. How long that takes is for the log:
+// machines differ.
+func TestPageOf3000NodesInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	chromium := browser.Find(t)
+	page := page3000(t)
+	painted := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/page":
+			fmt.Fprint(w, page)
+		case "/frame":
+			// The picture is not there before the page has painted, so that the document is not complete.
+			fmt.Fprint(w, `<!DOCTYPE html><title>frame</title><body><iframe src="/page" style="width:1440px;height:900px"></iframe><img src="/picture"><script>
+const frame = document.querySelector("iframe");
+const timer = setInterval(() => {
+  const paint = frame.contentWindow.performance.getEntriesByName("first-contentful-paint")[0];
+  if (!paint || frame.contentDocument.readyState !== "complete") return;
+  clearInterval(timer);
+  document.body.dataset.elements = frame.contentDocument.querySelectorAll("*").length;
+  fetch("/painted?" + Math.round(paint.startTime) + " ms");
+}, 50);
+</script>`)
+		case "/painted":
+			painted <- r.URL.RawQuery
+		case "/picture":
+			select {
+			case at := <-painted:
+				t.Logf("first paint with 3,000 nodes, %d bytes: %s", len(page), at)
+			case <-time.After(time.Minute):
+				t.Log("no first paint in a minute")
+			}
+		}
+	}))
+	defer server.Close()
+	dom := chromium.Loaded(t, server.URL+"/frame")
+	elements := regexp.MustCompile(`data-elements="(\d+)"`).FindStringSubmatch(dom)
+	require.Len(t, elements, 2, dom)
+	n, err := strconv.Atoi(elements[1])
+	require.NoError(t, err)
+	require.Less(t, n, 45_000)
+	t.Logf("%d elements", n)
+	if *screenshots != "" {
+		for _, width := range []int{phone, 1440} {
+			name := fmt.Sprintf("3000-%d.png", width)
+			data := chromium.Screenshot(t, server.URL+"/page", browser.Size{Width: width, Height: 1400}, false)
+			require.NoError(t, os.WriteFile(filepath.Join(*screenshots, name), data, 0o600))
+		}
+	}
 }
 
 // colours counts the different colours of a picture, of every fourth pixel.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/purekube/purekube"
@@ -14,33 +15,37 @@ import (
 
 // budgetList are the budgets of the cluster, the worst first.
 type budgetList struct {
-	// Bars are shown in full. Of more budgets than that, Blocking and Free have a row each: Free let a pod go, Blocking do not.
+	// Bars are drawn. Of more budgets than that, Blocking and Free are not: Free let a pod go, Blocking do not.
 	Bars, Blocking, Free []budgetBar
 }
 
 // budgetBar is one PodDisruptionBudget: its healthy pods against the number that it demands.
 type budgetBar struct {
-	Name, Link, Rule, Selector string
-	Badges                     []badge
+	ID, Name, Link, Rule, Selector string
+	Badges                         []badge
 	// Text has the numbers in words.
 	Text string
-	// Known: there are numbers to draw: Counts.
-	Known, Never bool
-	Counts       disruption.Counts
+	// Known: there are numbers, Counts, and Drawn: in a bar.
+	Known, Drawn, Never bool
+	Counts              disruption.Counts
 	// Kept are the healthy pods that have to stay, Free the pods that may go, Missing the healthy pods that are short.
 	Kept, Free, Missing budgetPart
 	// Desired is where the demand ends.
 	Desired string
 	Nodes   []budgetNode
+	// Hint is the command that prints the pods of a page that has too many to show them.
+	Hint string
 	// Notes say what is in the way of the numbers.
 	Notes []string
+
+	key purekube.Key
 }
 
 type budgetPart struct{ X, Width, Title string }
 
 // budgetNode is a node with pods of the budget.
 type budgetNode struct {
-	Name string
+	textLink
 	Pods []budgetPod
 }
 
@@ -60,6 +65,18 @@ func newBudgetList(c *cluster, set settings, links links) *budgetList {
 		return nil
 	}
 	slices.SortStableFunc(bars, func(a, b budgetBar) int { return cmp.Compare(a.rank(), b.rank()) })
+	pods := podsShown
+	for i := range bars {
+		b := &bars[i]
+		b.ID, b.Drawn = "budget-"+strconv.Itoa(i), i < shownAtMost && b.Known
+		links[pictured(b.key)] = b.ID
+		for _, n := range b.Nodes {
+			pods -= len(n.Pods)
+		}
+		if pods < 0 {
+			b.Nodes, b.Hint = nil, "purekube explain pdb/"+b.Name
+		}
+	}
 	if len(bars) <= shownAtMost {
 		return &budgetList{Bars: bars}
 	}
@@ -90,7 +107,7 @@ func (b budgetBar) letsGo() bool { return b.Known && b.Counts.DisruptionsAllowed
 func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links) budgetBar {
 	b := budgetBar{
 		Name: key.Namespace + "/" + key.Name, Link: links.to(key.Kind, key.Namespace, key.Name),
-		Rule: e.Rule, Selector: e.Selector, Known: len(e.Needs) == 0, Never: e.Never, Counts: e.Computed,
+		key: key, Rule: e.Rule, Selector: e.Selector, Known: len(e.Needs) == 0, Never: e.Never, Counts: e.Computed,
 	}
 	if b.Rule == "" {
 		b.Rule = "neither minAvailable nor maxUnavailable"
@@ -118,7 +135,7 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 			b.Notes = append(b.Notes, "its status says "+e.Reported.String())
 		}
 	}
-	b.Nodes = podsByNode(e)
+	b.Nodes = podsByNode(e, links)
 	return b
 }
 
@@ -143,7 +160,7 @@ func (b *budgetBar) draw(n disruption.Counts) {
 	b.Desired = percent(desired, scale)
 }
 
-func podsByNode(e *disruption.BudgetExplanation) []budgetNode {
+func podsByNode(e *disruption.BudgetExplanation, links links) []budgetNode {
 	nodes := map[string][]budgetPod{}
 	unmanaged := setOf(e.Unmanaged)
 	for _, p := range e.Pods {
@@ -162,7 +179,7 @@ func podsByNode(e *disruption.BudgetExplanation) []budgetNode {
 	}
 	var list []budgetNode
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		list = append(list, budgetNode{name, nodes[name]})
+		list = append(list, budgetNode{links.picture(purekube.Key{Kind: "Node", Name: name}), nodes[name]})
 	}
 	return list
 }

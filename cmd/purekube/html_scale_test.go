@@ -67,16 +67,15 @@ func TestPageAtScale(t *testing.T) {
 	got := plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "--now", noon, "-")
 	require.Empty(t, got.stderr)
 	p := parsePage(t, got.stdout)
-	require.Less(t, len(got.stdout), 340<<10, "bytes")
+	require.Less(t, len(got.stdout), 540<<10, "bytes")
 	body, _, _ := strings.Cut(got.stdout, "<script>")
-	rows := strings.Count(body, `class="row"`) + strings.Count(body, ` row"`)
-	// A node drains or does not, a budget is a bar or a row, and the objects are those with something to do: 3 nodes, 10 statuses, 10 budgets that
-	// never allow a disruption.
-	require.Equal(t, scaleNodes+scaleBudgets+3+scaleBudgets/30+scaleBudgets/30, rows)
-	require.Equal(t, bad, strings.Count(got.stdout, `<div class="budget row">`), "budgets with a bar: those that let no pod go")
+	rows := strings.Count(body, `class="row"`) + strings.Count(body, ` row"`) + strings.Count(body, ` row drains"`) + strings.Count(body, ` row stopped"`)
+	// A node is a cell, a budget a bar or a line, a cause is a bar, and the objects are those with something to do: 3 nodes, 10 statuses, 10
+	// budgets that never allow a disruption.
+	require.Equal(t, scaleNodes+scaleBudgets+bad+3+scaleBudgets/30+scaleBudgets/30, rows)
+	require.Equal(t, bad, strings.Count(got.stdout, `aria-label="shop/service-`), "budgets with a bar: those that let no pod go")
 	for _, folded := range []string{
-		"<summary>20 more nodes with something in the way</summary>", "<summary>160 more nodes drain now</summary>",
-		"<summary>280 more budgets that let a pod go</summary>", "Nothing in the input for: ",
+		"<summary>15 more causes</summary>", "<summary>280 more budgets that let a pod go</summary>", "Nothing in the input for: ",
 	} {
 		require.True(t, strings.Contains(got.stdout, folded), folded)
 	}
@@ -84,10 +83,10 @@ func TestPageAtScale(t *testing.T) {
 		require.Equal(t, 1, p.ids[core])
 	}
 	inOrder := []string{
-		`id="drains"`, "Drains</h2>", ">never<", "160 more nodes drain now", `id="disruption"`, "never allows a disruption", "allows no disruption now", "2 pods may be evicted",
+		"40 of 200 nodes do not drain", `<strong>160</strong> drain`, `id="causes"`, `id="nodes"`, ": never drains", ": drains now", `id="disruption"`, "never allows a disruption", "allows no disruption now", "2 pods may be evicted",
 		"Objects with actions, events or warnings", "never allows a disruption", "1 action", `id="ttl"`, "Nothing to do",
 	}
-	rest := got.stdout[strings.Index(got.stdout, "<main>"):]
+	rest := got.stdout[strings.Index(got.stdout, "<header>"):]
 	for _, part := range inOrder {
 		_, after, found := strings.Cut(rest, part)
 		require.True(t, found, "%s is not behind what is worse", part)

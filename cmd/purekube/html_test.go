@@ -158,13 +158,15 @@ func TestPictures(t *testing.T) {
 		{"the numbers of a budget", `2 healthy, 2 desired, 0 disruptions allowed, 3 expected`},
 		{"what an edge brings", `platform-view brings 2 rules, +1 to platform-admin`},
 		{"a consumer with its code", `reserved for pod train/epoch-0: it is done and no longer needs the claim</span> <code class="code">ConsumerDone</code>`},
-		{"the drains", `<code>kubectl drain</code>, each node alone: 2 never, 1 not started.`},
+		{"the drains", `3 of 3 nodes do not drain, 1 of them because`},
+		{"how they are asked for", `<code>kubectl drain</code> of each node alone`},
+		{"the numbers", `<strong>3</strong> are stopped<span class="faint">2 never, 1 not started</span>`},
 		{"what is in the way of a drain", `budget shop/checkout (minAvailable 100%) never allows a disruption: shop/checkout-6d4b75cb6d-789n9`},
 	} {
 		require.True(t, strings.Contains(got, want.text), "%s: %s", want.reason, want.text)
 	}
 	forced := plan(t, nil, "", "--demo", "-o", "html", "--now", noon, "--force").stdout
-	require.True(t, strings.Contains(forced, `<code>kubectl drain --force</code>, each node alone: 3 never.`))
+	require.True(t, strings.Contains(forced, `<code>kubectl drain --force</code> of each node alone`))
 	one := plan(t, nil, "", "--demo", "-o", "html", "--core", "ttl").stdout
 	for _, core := range coreNames() {
 		require.Equal(t, core == "ttl", strings.Contains(one, `id="`+core+`"`))

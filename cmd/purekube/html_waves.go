@@ -1,7 +1,7 @@
 package main
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -9,42 +9,32 @@ import (
 	"github.com/purekube/purekube/internal/message"
 )
 
-// wavePicture draws a rolling upgrade: a row of nodes for each wave, and below them the nodes that are in none.
+// wavePicture draws a rolling upgrade: a lane of nodes for each wave, and below them the nodes that are in none.
 type wavePicture struct {
 	Command, Totals, Worst string
-	// Label is what groups the nodes, Legend its values.
-	Label  string
-	Legend []waveGroup
+	// Label is what groups the nodes.
+	Label string
 	// Waves and More are in the order of the upgrade.
-	Waves, More []waveRow
-	// Blocked and MoreBlocked are the nodes in no wave.
-	Blocked, MoreBlocked []nodeInNoWave
+	Waves, More []waveLane
+	// Blocked are the nodes in no wave.
+	Blocked []nodeCell
+	// Named: the nodes are few enough for their names.
+	Named bool
 }
 
-type waveGroup struct{ Name, Class string }
-
-type waveRow struct {
+// waveLane is a wave. Class is the colour of its group.
+type waveLane struct {
 	Number, Evicted, Rounds int
-	Group                   string
-	// Nodes are drawn, More of them on demand.
-	Nodes, More []waveNode
+	Group, Class            string
+	Nodes                   []waveNode
 }
 
-type waveNode struct{ Name, Class, Title string }
+// waveNode is a node of a wave. Link leads to how its drain alone goes.
+type waveNode struct{ Name, Shown, Link, Title string }
 
-// nodeInNoWave is a node in no wave. Lines and More are what is in the way.
-type nodeInNoWave struct {
-	waveNode
-	Says        badge
-	Lines, More []string
-}
-
-// What is drawn at once; the rest is shown on demand.
 const (
+	// wavesDrawn is how many waves are drawn at once; the rest is shown on demand.
 	wavesDrawn   = 20
-	nodesDrawn   = 100
-	blockedDrawn = 20
-	causesDrawn  = 5
 	groupColours = 8
 )
 
@@ -63,47 +53,71 @@ func (r *report) pictureWaves(c *cluster, inv invocation) *wavePicture {
 		r.addProblem(p)
 	}
 	r.addProblems(f.budgetProblems(names), purekube.Key{}, c)
-	classes := map[string]string{}
-	group := func(string) string { return "" }
+	var groups []string
 	if request.by != "" {
 		of, without := request.groups(c, names)
 		none := setOf(without)
 		for _, node := range names {
 			if !none[node] {
-				classes[of[node]] = ""
+				groups = append(groups, of[node])
 			}
 		}
-		group = func(node string) string { return of[node] }
+		slices.Sort(groups)
+		groups = slices.Compact(groups)
 	}
-	return newWavePicture(&request, plan, classes, group)
+	return newWavePicture(&request, plan, groups)
 }
 
-// newWavePicture draws the plan. The keys of classes are the groups; more groups than colours share them.
-func newWavePicture(r *drainRequest, plan wavePlan, classes map[string]string, group func(node string) string) *wavePicture {
+// newWavePicture draws the plan. Of more groups than colours, some share one.
+func newWavePicture(r *drainRequest, plan wavePlan, groups []string) *wavePicture {
 	p := &wavePicture{Command: r.command() + r.wavesText(), Totals: plan.totals(), Worst: classOK, Label: r.by}
-	for i, name := range slices.Sorted(maps.Keys(classes)) {
-		class := "group-" + strconv.Itoa(i%groupColours)
-		classes[name] = class
-		p.Legend = append(p.Legend, waveGroup{name, class})
-	}
+	nodes := len(plan.blocked)
 	for i, w := range plan.Waves {
-		row := waveRow{Number: i + 1, Evicted: evicted(w), Rounds: rounds(w), Group: w.Group}
+		lane := waveLane{Number: i + 1, Evicted: evicted(w), Rounds: rounds(w), Group: w.Group, Class: "group-none"}
+		if n, found := slices.BinarySearch(groups, w.Group); found {
+			lane.Class = "group-" + strconv.Itoa(n%groupColours)
+		}
 		for _, d := range w.Drains {
 			pods := message.Count(nodeDrain{Drain: d}.evicted(), "pod")
-			row.Nodes = append(row.Nodes, waveNode{d.Node, classes[w.Group], d.Node + ": " + pods + " evicted in " + message.Count(len(d.Rounds), "round")})
+			lane.Nodes = append(lane.Nodes, waveNode{Name: d.Node, Title: d.Node + ": " + pods + " evicted in " + message.Count(len(d.Rounds), "round")})
 		}
-		row.Nodes, row.More = cut(row.Nodes, nodesDrawn)
-		p.Waves = append(p.Waves, row)
+		nodes += len(lane.Nodes)
+		p.Waves = append(p.Waves, lane)
+	}
+	if p.Named = nodes <= namedAtMost; p.Named {
+		for _, lane := range p.Waves {
+			for i := range lane.Nodes {
+				lane.Nodes[i].Shown = lane.Nodes[i].Name
+			}
+		}
 	}
 	p.Waves, p.More = cut(p.Waves, wavesDrawn)
-	for _, d := range plan.blocked {
-		b := nodeInNoWave{waveNode: waveNode{d.node, classes[group(d.node)], d.node + ": in no wave"}, Says: badge{d.class(), d.says()}}
-		b.Lines, b.More = cut(d.inTheWay(), causesDrawn)
-		p.Blocked = append(p.Blocked, b)
+	pods := podsShown
+	blocked := slices.Clone(plan.blocked)
+	slices.SortStableFunc(blocked, func(a, b nodeDrain) int { return cmp.Compare(a.rank(), b.rank()) })
+	for i, d := range blocked {
+		cell := d.cell("blocked-"+strconv.Itoa(i), &pods)
+		if p.Named {
+			cell.Shown = d.node
+		}
+		p.Blocked = append(p.Blocked, cell)
 		p.Worst = classBad
 	}
-	p.Blocked, p.MoreBlocked = cut(p.Blocked, blockedDrawn)
 	return p
+}
+
+// resolve takes the links of the nodes.
+func (p *wavePicture) resolve(all links) {
+	for _, lanes := range [][]waveLane{p.Waves, p.More} {
+		for _, lane := range lanes {
+			for i := range lane.Nodes {
+				lane.Nodes[i].Link = all.picture(purekube.Key{Kind: "Node", Name: lane.Nodes[i].Name}).Link
+			}
+		}
+	}
+	for i := range p.Blocked {
+		p.Blocked[i].resolve(all)
+	}
 }
 
 // cut divides a list into the first elements and the rest.

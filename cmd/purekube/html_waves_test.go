@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,19 +31,21 @@ func TestPageOfWaves(t *testing.T) {
 	for _, want := range []string{
 		"kubectl drain, in waves of at most 2 nodes with the same " + zoneLabel + ", each in at most 2 rounds",
 		"Wave 1, east 4 pods, 2 rounds east-1east-2 Wave 2, west 4 pods, 2 rounds west-1west-2 Wave 3, west 2 pods, 1 round west-3 In no wave",
-		"east-3 never", "budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0",
+		"east-3 never drains. ", "budget shop/queue (maxUnavailable 1) is short of 1 healthy pod: shop/queue-0",
 	} {
 		require.Contains(t, text, want)
 	}
-	require.Contains(t, got.stdout, `<li class="box group-0" title="east-1: 2 pods evicted in 1 round">east-1</li>`)
-	require.Contains(t, got.stdout, `<li class="box group-1" title="west-3: 2 pods evicted in 1 round">west-3</li>`)
-	require.Contains(t, got.stdout, `<span class="box blocked group-0" title="east-3: in no wave">east-3</span>`)
+	require.Equal(t, 2, strings.Count(got.stdout, `<li class="lane row group-1">`), "the waves of the group west")
+	link := regexp.MustCompile(`<a class="box" href="#(node-\d)" aria-label="west-3: 2 pods evicted in 1 round">west-3</a>`).FindStringSubmatch(got.stdout)
+	require.Len(t, link, 2)
+	holds(t, got.stdout, `id="`+link[1]+`"><p><strong>west-3</strong> drains now. 1 pod: 1 evicted.`)
+	require.Equal(t, 2, strings.Count(got.stdout, `<summary aria-label="east-3: never drains">`), "in its pool, and in no wave")
 
 	without := plan(t, nil, "", "report", "--now", noon, fleetFile)
 	require.Zero(t, parsePage(t, without.stdout).ids["waves"], "only --waves asks for it")
 }
 
-// A picture of many nodes shows the first, and folds the rest.
+// A picture of many waves shows the first, and folds the rest. All nodes of a wave are drawn.
 func TestPageOfManyWaves(t *testing.T) {
 	var input strings.Builder
 	for i := range 150 {
@@ -52,15 +55,21 @@ func TestPageOfManyWaves(t *testing.T) {
 	for i := range 30 {
 		input.WriteString(podOf(fmt.Sprint("db-", i), "db", "StatefulSet", fmt.Sprintf("n-%03d", i), "True"))
 	}
-	for _, tc := range []struct{ name, reason, most, text string }{
-		{name: "one large wave", reason: "120 nodes without pods drain together", most: "0", text: "20 more nodes"},
-		{name: "a node in each wave", reason: "120 waves of which 20 are drawn", most: "1", text: "100 more waves"},
+	for _, tc := range []struct {
+		name, reason, most string
+		lanes              int
+		folded             bool
+	}{
+		{name: "one large wave", reason: "120 nodes without pods drain together", most: "0", lanes: 1},
+		{name: "a node in each wave", reason: "120 waves of which 20 are drawn", most: "1", lanes: 120, folded: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			page := parsePage(t, plan(t, nil, input.String(), "report", "--now", noon, "--waves", "--max", tc.most, "-").stdout)
-			require.Contains(t, page.text, tc.text, tc.reason)
-			require.Contains(t, page.text, "10 more nodes in no wave", "30 nodes have a pod that stays")
-			require.Contains(t, page.text, "n-149")
+			got := plan(t, nil, input.String(), "report", "--now", noon, "--waves", "--max", tc.most, "-").stdout
+			require.Equal(t, tc.lanes, strings.Count(got, `<li class="lane row`), tc.reason)
+			require.Equal(t, 120, strings.Count(got, `<a class="box"`))
+			require.Equal(t, tc.folded, strings.Contains(got, "100 more waves"), tc.reason)
+			require.Equal(t, 30, strings.Count(got, `id="blocked-`), "30 nodes have a pod that stays")
+			holds(t, got, `aria-label="n-149: 0 pods evicted in 0 rounds"`)
 		})
 	}
 }
@@ -73,6 +82,8 @@ func TestPageOfWavesRefuses(t *testing.T) {
 	}{
 		{name: "graphs", reason: "no picture of waves in them", args: []string{"--waves", "-o", "mermaid"}, want: "--waves is for -o html"},
 		{name: "a limit alone", reason: "as for drain", args: []string{"--max", "3"}, want: "--max, --rounds and --by are for --waves"},
+		{name: "graphs of pools", reason: "no nodes in them", args: []string{"--pool", "zone", "-o", "mermaid"}, want: "--pool is for -o html"},
+		{name: "no label", reason: "no node has it", args: []string{"--pool", "a b"}, want: `--pool "a b": not the key of a label`},
 		{name: "no such label", reason: "the group of no node is known", args: []string{"--waves", "--by", "pool", "--now", noon}, want: "no label pool, or two values of it, on 6 nodes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,6 +24,8 @@ type report struct {
 	problems []problem
 	// waves is the picture of a rolling upgrade, if it is asked for.
 	waves *wavePicture
+	// drainsRefused: the input does not say whether nodes drain.
+	drainsRefused bool
 	// said are the texts of the problems.
 	said map[string]bool
 }

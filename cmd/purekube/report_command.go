@@ -6,6 +6,7 @@ func registerReport(inv *invocation, flags *pflag.FlagSet) {
 	registerCores(inv, flags)
 	registerFailOn(inv, flags, failOns)
 	inv.drain.register(flags)
+	flags.StringVar(&inv.drain.pool, "pool", "", "group the nodes by this `label` (default: the label of a provider's node pool, or else the instance type)")
 	inv.drain.registerWaves(flags, "draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
 }
 
@@ -14,9 +15,11 @@ func runReport(inv invocation, sys system) int {
 	inv.explain = true
 	objects := inv.load(sys)
 	rep := inv.report(objects)
-	var drains *drainTable
-	if inv.output == outputHTML && rep.has("disruption") && len(objects.Pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
-		drains = rep.newDrainTable(objects, inv)
+	var nodes *nodePicture
+	if inv.output == outputHTML && rep.has("disruption") && len(objects.Pods) > 0 {
+		if rep.drainsRefused = rep.refuse(objects, drainQuestion("drains", objects)); !rep.drainsRefused {
+			nodes = rep.newNodePicture(objects, inv)
+		}
 	}
 	if inv.drain.inWaves {
 		rep.waves = rep.pictureWaves(objects, inv)
@@ -30,5 +33,5 @@ func runReport(inv invocation, sys system) int {
 		}
 		return inv.end(rep, err, sys)
 	}
-	return inv.end(rep, rep.writeHTML(out, objects, inv, drains), sys)
+	return inv.end(rep, rep.writeHTML(out, objects, inv, nodes), sys)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,7 +42,28 @@ func Find(t testing.TB) Browser {
 // DOM loads the page, in dark colours or light ones, lets its scripts run for a while, and returns the document as it is then.
 func (b Browser) DOM(t testing.TB, url string, dark bool) string {
 	t.Helper()
-	return b.run(t, scheme(dark), "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)
+	stdout, _ := b.run(t, scheme(dark), "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)
+	return stdout
+}
+
+// Loaded returns the document as it is when all that it loads is there, on the clock of the machine.
+func (b Browser) Loaded(t testing.TB, url string) string {
+	t.Helper()
+	stdout, _ := b.run(t, "--window-size=1400,1000", "--dump-dom", url)
+	return stdout
+}
+
+// Console loads the page and returns what the browser writes into its console, such as errors of scripts and what the
+// page's own policy refuses.
+func (b Browser) Console(t testing.TB, url string) (lines []string) {
+	t.Helper()
+	_, stderr := b.run(t, "--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", url)
+	for line := range strings.Lines(stderr) {
+		if strings.Contains(line, "CONSOLE") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
 }
 
 // scheme is the flag for the colours that the reader prefers.
@@ -69,7 +91,7 @@ func (b Browser) Screenshot(t testing.TB, url string, size Size, dark bool) []by
 }
 
 // run starts a browser with a profile of its own, which goes with the test.
-func (b Browser) run(t testing.TB, args ...string) string {
+func (b Browser) run(t testing.TB, args ...string) (stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
@@ -78,10 +100,10 @@ func (b Browser) run(t testing.TB, args ...string) string {
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(),
 	}, args...)...)
 	cmd.WaitDelay = 5 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", b.path, err, stderr.Bytes())
+		t.Fatalf("%s: %v\n%s", b.path, err, problems.Bytes())
 	}
-	return stdout.String()
+	return out.String(), problems.String()
 }
