@@ -33,6 +33,9 @@ type Options struct {
 	// MaxUnzipped is how many bytes a gzip file may hold; objects below 2 KiB count as 2 KiB. 0: [DefaultMaxUnzipped].
 	// Input that is not zipped may be of any size, but what its small objects lack to 2 KiB may not be more than that.
 	MaxUnzipped int64
+	// Transform is given each object before the set has it, by several goroutines at once. It may take out of the object what you
+	// do not need, since a dump of a large cluster is memory first of all. Nil: objects stay whole.
+	Transform func(Object)
 	// Progress is called after each 1,024 objects with the number read so far. Nil: nobody is told.
 	Progress func(objects int)
 }
@@ -172,6 +175,7 @@ func (l *loader) read(name string, r io.Reader) {
 				found := decode(j.piece)
 				for i := range found {
 					found[i].waits = j.piece.at.Item > 0
+					l.transform(found[i])
 				}
 				j.out <- found
 			}
@@ -208,6 +212,13 @@ func (l *loader) read(name string, r io.Reader) {
 		l.unread(name, fmt.Sprintf("more than %d errors: the rest was not read", maxErrors))
 	case l.objects+l.lists == before:
 		l.unread(name, "no Kubernetes object in it")
+	}
+}
+
+// transform takes out of an object what the caller does not need.
+func (l *loader) transform(d decoded) {
+	if o, is := d.object.(Object); is && l.o.Transform != nil {
+		l.o.Transform(o)
 	}
 }
 
@@ -298,6 +309,7 @@ func (l *loader) takeList(list decoded, items []decoded) {
 	for _, d := range items {
 		if d.untyped != nil {
 			d = decodeObject(d.at, metav1.TypeMeta{APIVersion: list.around.APIVersion, Kind: kind}, d.untyped)
+			l.transform(d)
 		}
 		l.take(d)
 	}

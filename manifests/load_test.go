@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/purekube/purekube"
 )
@@ -279,6 +280,26 @@ func TestReadInPart(t *testing.T) {
 			full, err := set.WithNodes(1).AtFullHealth()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, full.ReadInPart(tc.key), "at full health")
+		})
+	}
+}
+
+// Transform sees each object before the set has it: of a list that says the kind of its items before and after them, and of a
+// document of its own.
+func TestTransform(t *testing.T) {
+	const pod = `{"metadata":{"name":"a","namespace":"x"},"spec":{"nodeName":"n"}}`
+	for name, input := range map[string]string{
+		"an object":                  `{"apiVersion":"v1","kind":"Pod",` + pod[1:],
+		"a list":                     `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod",` + pod[1:] + `]}`,
+		"a list of pods":             `{"apiVersion":"v1","kind":"PodList","items":[` + pod + `]}`,
+		"a list with its kind after": `{"items":[` + pod + `],"apiVersion":"v1","kind":"PodList"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := Load(Options{Stdin: strings.NewReader(input), Transform: func(o Object) { o.(*corev1.Pod).Spec.NodeName = "" }}, "-")
+			require.NoError(t, err)
+			require.Len(t, set.Pods, 1)
+			require.Empty(t, set.Pods[0].Spec.NodeName)
+			require.Equal(t, "a", set.Pods[0].Name)
 		})
 	}
 }

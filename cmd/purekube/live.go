@@ -354,14 +354,16 @@ func (l *liveReader) pages(ctx context.Context, kind schema.GroupKind, resource 
 
 // listWriter writes a list, zipped. It writes to memory, which has no errors.
 type listWriter struct {
-	zipped  bytes.Buffer
+	zipped bytes.Buffer
+	// kind begins each item, which does not repeat it in a list: an item of a known kind need not wait for the end of the list.
+	kind    string
 	archive *zip.Writer
 	list    io.Writer
 	items   int
 }
 
 func newListWriter(kind schema.GroupKind, resource schema.GroupVersionResource, version string) *listWriter {
-	w := &listWriter{}
+	w := &listWriter{kind: fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, resource.GroupVersion().String(), kind.Kind)}
 	w.archive = zip.NewWriter(&w.zipped)
 	w.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
 	w.list, _ = w.archive.Create(resource.Resource)
@@ -373,6 +375,10 @@ func newListWriter(kind schema.GroupKind, resource schema.GroupVersionResource, 
 func (w *listWriter) add(item []byte) {
 	if w.items++; w.items > 1 {
 		fmt.Fprint(w.list, ",")
+	}
+	if fields, is := bytes.CutPrefix(item, []byte(`{"metadata"`)); is {
+		fmt.Fprint(w.list, w.kind)
+		item = append([]byte(`"metadata"`), fields...)
 	}
 	fmt.Fprintf(w.list, "%s", item)
 }

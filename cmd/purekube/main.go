@@ -24,7 +24,7 @@ import (
 
 func main() {
 	// A dump of a large cluster is memory first of all. This takes a sixth off the most that is in use, for some more time.
-	debug.SetGCPercent(75)
+	debug.SetGCPercent(50)
 	os.Exit(run(os.Args[1:], system{
 		name:    filepath.Base(os.Args[0]),
 		stdin:   os.Stdin,
@@ -114,7 +114,7 @@ func (inv *invocation) load(sys system) *cluster {
 	}
 	defer p.done()
 	o := manifests.Options{
-		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count,
+		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count, Transform: (&slimmer{}).slim,
 	}
 	paths := inv.paths
 	switch {
