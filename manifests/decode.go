@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -40,7 +40,9 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-var decoder = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+// decoder reads JSON alone, which every object of the input is by then. A decoder of all formats would keep the code of
+// protobuf of every type in each program that imports the package.
+var decoder = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
 
 // versionOf is the API version that each kind is read in.
 var versionOf = func() map[string]schema.GroupVersion {
