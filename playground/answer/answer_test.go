@@ -1,0 +1,143 @@
+package answer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/playground/answer"
+)
+
+var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+func sample(t *testing.T, name string) []byte {
+	text, err := os.ReadFile("../samples/" + name)
+	require.NoError(t, err)
+	return text
+}
+
+// says is each node and each budget in a word or three.
+func says(a answer.Answer) (all []string) {
+	if a.Drains != nil {
+		for _, n := range a.Drains.Nodes {
+			all = append(all, n.Name+" "+n.Says)
+		}
+	}
+	for _, b := range a.Budgets {
+		all = append(all, b.Name+" "+b.State)
+	}
+	return all
+}
+
+func TestSamples(t *testing.T) {
+	for name, want := range map[string][]string{
+		"1-cluster.yaml": {"worker-1 never", "worker-2 never", "worker-3 never", "worker-4 now", "shop/checkout never", "shop/basket blocks", "shop/search allows"},
+		"2-rounds.json":  {"node-a in 3 rounds", "node-b now", "shop/web allows"},
+		"3-chart.yaml":   {"node-2 never", "node-1 in 2 rounds", "node-3 now", "shop/db never", "shop/web allows"},
+		"4-room.yaml":    {"node-b leaves pods pending", "node-a now", "shop/web allows"},
+		"5-unknown.yaml": nil,
+	} {
+		a := answer.Ask(sample(t, name), question, noon)
+		require.Equal(t, want, says(a), name)
+		require.Empty(t, a.Problems, name)
+		require.Equal(t, name == "5-unknown.yaml", len(a.Refusals) == 1, name)
+		require.Equal(t, name == "3-chart.yaml", a.AtFullHealth, name)
+	}
+}
+
+// Who knows that the cluster has no budgets says so.
+func TestNone(t *testing.T) {
+	a := answer.Ask(sample(t, "5-unknown.yaml"), question, noon)
+	require.Equal(t, []string{"PodDisruptionBudget"}, a.Refusals[0].Missing)
+	with := question
+	with.None = a.Refusals[0].Missing
+	a = answer.Ask(sample(t, "5-unknown.yaml"), with, noon)
+	require.Empty(t, a.Refusals)
+	require.Equal(t, []string{"node-a now", "node-b now"}, says(a))
+	with.None = []string{"NoSuchKind"}
+	require.Len(t, answer.Ask(sample(t, "5-unknown.yaml"), with, noon).Refusals, 1)
+}
+
+// A cluster that was not asked for its pods has some. A chart has none, and its pods are made.
+func TestNoPods(t *testing.T) {
+	text := strings.ReplaceAll(string(sample(t, "3-chart.yaml")), "namespace: shop}", "namespace: shop, uid: x, resourceVersion: '1'}")
+	a := answer.Ask([]byte(text), question, noon)
+	require.False(t, a.AtFullHealth)
+	require.Nil(t, a.Drains)
+	require.Len(t, a.Refusals, 1)
+	require.Contains(t, a.Refusals[0].Missing, "Pod")
+
+	// Nor are pods made where something could not be read, or the input has a list of pods.
+	for _, more := range []string{"---\nkind: [", "---\n{apiVersion: v1, kind: PodList, items: []}\n", "---\n{apiVersion: v1, kind: Pod, metadata: {name: x}, spec: 1}\n"} {
+		a := answer.Ask(append(sample(t, "3-chart.yaml"), more...), question, noon)
+		require.False(t, a.AtFullHealth, more)
+	}
+	with := question
+	with.Nodes = 5
+	require.Equal(t, 5, answer.Ask(sample(t, "3-chart.yaml"), with, noon).MadeNodes)
+	// Without pods of one workload, no answer is given.
+	broken := strings.Replace(string(sample(t, "3-chart.yaml")), "labels: {app: db}", "labels: {app: other}", 1)
+	a = answer.Ask([]byte(broken), question, noon)
+	require.NotEmpty(t, a.Problems)
+	require.Len(t, a.Refusals, 2)
+	require.Nil(t, a.Drains)
+	require.Empty(t, a.Budgets)
+}
+
+// A budget that cannot be read may select any pod of its namespace.
+func TestUnreadableBudget(t *testing.T) {
+	text := string(sample(t, "1-cluster.yaml"))
+	for i := range 2 {
+		text += fmt.Sprintf("- {apiVersion: v1, kind: Pod, metadata: {name: p-%d, namespace: other}, spec: {nodeName: worker-9, containers: [{name: main, image: x}]}, status: {phase: Succeeded}}\n", i)
+	}
+	text = strings.Replace(text, "maxUnavailable: 1,", "maxUnavailable: [1],", 1)
+	a := answer.Ask([]byte(text), question, noon)
+	require.Len(t, a.Refusals, 1)
+	require.Contains(t, a.Refusals[0].Why, "Not answered for 4 nodes")
+	require.Len(t, a.Drains.Nodes, 1)
+	require.Equal(t, "worker-9", a.Drains.Nodes[0].Name)
+	for _, b := range a.Budgets {
+		require.NotEqual(t, "shop/basket allows", b.Name+" "+b.State)
+	}
+}
+
+// A dump of yesterday is answered for yesterday: a pod that was terminating is not stuck.
+func TestTimeOfTheInput(t *testing.T) {
+	a := answer.Ask([]byte(strings.Replace(string(sample(t, "1-cluster.yaml")), "metadata: {name: worker-1}", `metadata: {name: worker-1, uid: x, resourceVersion: "1", creationTimestamp: "2026-11-26T12:00:00Z"}`, 1)), question, noon)
+	require.Equal(t, []string{"The time is taken to be 2026-11-26T12:00:00Z, the newest in the input."}, a.Notes)
+}
+
+// What a page shows is bounded.
+func TestBounds(t *testing.T) {
+	var all []object
+	for i := range 1000 {
+		name := fmt.Sprintf("n-%04d", i)
+		all = append(all, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "x", "labels": object{"a": name}}, "spec": object{"nodeName": name, "containers": []object{{"name": "c", "image": "i"}}}},
+			object{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": object{"name": name, "namespace": "x"}, "spec": object{"minAvailable": 1, "selector": object{"matchLabels": object{"a": name}}}})
+	}
+	with := question
+	with.Force = true
+	a := answer.Ask([]byte(write(t, all)), with, noon)
+	require.Len(t, a.Drains.Nodes, 200)
+	require.Equal(t, 800, a.Drains.MoreNodes)
+	require.Equal(t, 1000, a.Drains.Totals[0].Nodes)
+	require.Len(t, a.Budgets, 200)
+	require.LessOrEqual(t, len(a.Lint), 200)
+	require.LessOrEqual(t, len(a.Drains.Blockers), 20)
+	out, err := json.Marshal(a)
+	require.NoError(t, err)
+	require.Less(t, len(out), 500_000)
+}
+
+func TestNothing(t *testing.T) {
+	for _, text := range []string{"", " \n", "# only a comment\n", "hello", "{", "\x00\x01", "\x1f\x8b"} {
+		a := answer.Ask([]byte(text), question, noon)
+		require.Nil(t, a.Drains, "%q", text)
+		require.NotEmpty(t, a.Problems, "%q", text)
+	}
+}
