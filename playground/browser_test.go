@@ -1,6 +1,10 @@
+//go:build !js
+
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"flag"
@@ -94,7 +98,7 @@ func TestPage(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *site)
-	}{{"samples", testSamples}, {"nothing leaves the page", testNothingLeaves}, {"keyboard", testKeyboard}, {"link", testLink}} {
+	}{{"samples", testSamples}, {"nothing leaves the page", testNothingLeaves}, {"keyboard", testKeyboard}, {"link", testLink}, {"file", testFile}} {
 		s.asked()
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -184,14 +188,14 @@ func (p *tab) answered(words string) {
 }
 
 // look finds what is wrong with the look of the page: what reaches past the edge, and what cannot be read.
-const look = `(() => {
+const look = `(width => {
   const wrong = [], channel = c => (c /= 255) <= 0.03928 ? c / 12.92 : Math.pow((c + 0.055) / 1.055, 2.4);
   const light = color => { const [r, g, b] = color.match(/[0-9.]+/g).map(Number); return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b); };
   for (const e of document.querySelectorAll("details")) e.open = true;
-  if (document.documentElement.scrollWidth > innerWidth) wrong.push("scrolls to " + document.documentElement.scrollWidth);
+  if (document.documentElement.scrollWidth > width) wrong.push("scrolls to " + document.documentElement.scrollWidth);
   for (const e of document.body.querySelectorAll("*:not(script)")) {
     if (e.closest(".hidden") || !e.getClientRects().length) continue;
-    if (e.getBoundingClientRect().right > innerWidth + 0.5) wrong.push("too wide: " + e.tagName + "." + e.className);
+    if (e.getBoundingClientRect().right > width + 0.5) wrong.push("too wide: " + e.tagName + "." + e.className);
     if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
     let back = e;
     while (back && /rgba\(.*, 0\)|transparent/.test(getComputedStyle(back).backgroundColor)) back = back.parentElement;
@@ -200,7 +204,7 @@ const look = `(() => {
     if (contrast < 4.5) wrong.push("contrast " + contrast.toFixed(2) + ": " + e.textContent.slice(0, 40));
   }
   return wrong;
-})()`
+})`
 
 // The page answers each sample as the package does, on wide and narrow windows, in light and dark colours. The browser asks for
 // the page and for nothing else, and its console stays empty.
@@ -225,7 +229,7 @@ func testSamples(t *testing.T, s *site) {
 					name := fmt.Sprintf("%s-%d-%t.png", sample.name, width, dark)
 					require.NoError(t, os.WriteFile(filepath.Join(*screenshots, name), picture, 0o644))
 				}
-				require.Empty(t, eval[[]string](p, look), "%s at %d pixels, dark %t", sample.name, width, dark)
+				require.Empty(t, eval[[]string](p, fmt.Sprintf("%s(%d)", look, width)), "%s at %d pixels, dark %t", sample.name, width, dark)
 			}
 			p.mutex.Lock()
 			require.Empty(t, p.complaints)
@@ -381,4 +385,49 @@ func testLink(t *testing.T, s *site) {
 		q.until(`document.getElementById("shared").textContent.includes("cannot be read")`)
 		require.Equal(t, text, eval[string](q, `document.getElementById("text").value`))
 	}
+}
+
+// A file is read, also one that no textarea shows, and one that is dropped.
+func testFile(t *testing.T, s *site) {
+	p := s.tab(t, s.url, 1440, false)
+	p.answered("worker-4")
+	text, err := os.ReadFile("samples/4-room.yaml")
+	require.NoError(t, err)
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	w.Write(text)
+	require.NoError(t, w.Close())
+	file := filepath.Join(t.TempDir(), "dump.yaml.gz")
+	require.NoError(t, os.WriteFile(file, zipped.Bytes(), 0o644))
+	p.do(chromedp.SetUploadFiles("#file", []string{file}, chromedp.NodeReady))
+	p.answered("leaves pods pending")
+	require.Contains(t, eval[string](p, `document.getElementById("drop").innerText`), "dump.yaml.gz, 1 KiB")
+	require.True(t, eval[bool](p, `document.getElementById("text").hidden`))
+
+	eval[bool](p, `document.getElementById("chip-remove").click() || true`)
+	p.until(`document.getElementById("status").dataset.state === "ready"`)
+	require.Zero(t, eval[int](p, `document.getElementById("out").children.length`))
+	eval[bool](p, fmt.Sprintf(`(() => { const data = new DataTransfer(); data.items.add(new File([%q], "x.yaml"));
+		return dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true })) || true; })()`, text))
+	p.answered("leaves pods pending")
+	require.Equal(t, string(text), eval[string](p, `document.getElementById("text").value`))
+
+	// 300 nodes with 6,000 pods of 100 budgets. A question in the middle of the work replaces the one before.
+	eval[bool](p, `(() => { const items = [];
+		for (let b = 0; b < 100; b++) {
+			items.push({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "b" + b, namespace: "x" }, spec: { maxUnavailable: 1, selector: { matchLabels: { app: "a" + b } } } });
+			items.push({ apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "a" + b, namespace: "x", uid: "u" + b }, spec: { replicas: 60, selector: { matchLabels: { app: "a" + b } }, template: { metadata: { labels: { app: "a" + b } }, spec: { containers: [{ name: "c", image: "i" }] } } } });
+			for (let i = 0; i < 60; i++) items.push({ apiVersion: "v1", kind: "Pod", metadata: { name: "p-" + b + "-" + i, namespace: "x", labels: { app: "a" + b }, ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "a" + b, uid: "u" + b, controller: true }] },
+				spec: { nodeName: "n" + (b * 60 + i) % 300, containers: [{ name: "c", image: "i" }] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } });
+		}
+		const data = new DataTransfer(); data.items.add(new File([JSON.stringify({ apiVersion: "v1", kind: "List", items: items })], "large.json"));
+		dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true })); return true; })()`)
+	p.until(`document.getElementById("status").dataset.state === "working"`)
+	eval[bool](p, `document.getElementById("force").click() || true`)
+	began := time.Now()
+	p.answered("300 now")
+	t.Logf("6,000 pods of 300 nodes: %s", time.Since(began))
+	p.answered("100 more nodes")
+	p.answered("--force")
+	require.Empty(t, p.complaints)
 }

@@ -122,7 +122,7 @@ func readInput(text []byte, q Question, now time.Time) *input {
 	in.answer.Objects = set.Len()
 	for _, e := range manifests.Errors(err) {
 		in.cutOff = in.cutOff || e.EndsEarly
-		in.problem(strings.TrimPrefix(e.Error(), "standard input:"))
+		in.problem(placed(e.Error()))
 	}
 	if t := set.Newest(now); !t.IsZero() {
 		if now.Sub(t) > maxAge {
@@ -135,10 +135,22 @@ func readInput(text []byte, q Question, now time.Time) *input {
 		in.atFullHealth(q.Nodes)
 	}
 	for _, n := range in.Notes {
-		in.note("%s", strings.TrimPrefix(n.String(), "standard input:"))
+		in.note("%s", placed(n.String()))
 	}
 	in.index = disruption.NewIndex(in.Disruption(now), disruption.Options{})
 	return in
+}
+
+// placed is a text about a place in the input, which has no name on the page.
+func placed(text string) string {
+	at, found := strings.CutPrefix(text, "standard input:")
+	switch {
+	case !found || at == "":
+		return text
+	case at[0] >= '0' && at[0] <= '9':
+		return "line " + at
+	}
+	return strings.TrimSpace(at)
 }
 
 func (in *input) note(format string, args ...any) {

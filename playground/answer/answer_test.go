@@ -50,6 +50,19 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// What was not read to its end is not answered, and says so, also where it ends between two objects.
+func TestCutOff(t *testing.T) {
+	text := string(sample(t, "2-rounds.json"))
+	for _, end := range []int{len(text) - 3, strings.LastIndex(text, `    {
+      "apiVersion"`)} {
+		a := answer.Ask([]byte(text[:end]), question, noon)
+		require.Nil(t, a.Drains)
+		require.Empty(t, a.Budgets)
+		require.Len(t, a.Refusals, 2)
+		require.Equal(t, "The input was not read to its end.", a.Refusals[0].Why)
+	}
+}
+
 // Who knows that the cluster has no budgets says so.
 func TestNone(t *testing.T) {
 	a := answer.Ask(sample(t, "5-unknown.yaml"), question, noon)
@@ -104,6 +117,28 @@ func TestUnreadableBudget(t *testing.T) {
 	for _, b := range a.Budgets {
 		require.NotEqual(t, "shop/basket allows", b.Name+" "+b.State)
 	}
+}
+
+// What helps is said in the command's words, also where something else is in the way then.
+func TestFixes(t *testing.T) {
+	text := string(sample(t, "1-cluster.yaml")) + "- {apiVersion: v1, kind: Pod, metadata: {name: bare, namespace: shop}, spec: {nodeName: worker-3, containers: [{name: main, image: x}]}}\n"
+	a := answer.Ask([]byte(text), question, noon)
+	var fixes []string
+	for _, b := range a.Drains.Blockers {
+		fixes = append(fixes, b.Fixes...)
+	}
+	require.Contains(t, fixes, "with --force: no longer in the way, but something else is")
+	require.Contains(t, fixes, "with maxUnavailable 2: the node drains now")
+}
+
+// A budget without a name may be of any namespace: no drain is answered.
+func TestBudgetOfAnyNamespace(t *testing.T) {
+	text := string(sample(t, "1-cluster.yaml")) + "- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {}, spec: {maxUnavailable: 1}}\n"
+	a := answer.Ask([]byte(text), question, noon)
+	require.Nil(t, a.Drains)
+	require.Equal(t, []string{"Something could not be read that is a PodDisruptionBudget, or may be one."}, whys(a))
+	require.Len(t, a.Budgets, 3, "what the other budgets allow is known")
+	require.Equal(t, []string{"line 141: document 1, item 18: PodDisruptionBudget: metadata.name: required"}, a.Problems)
 }
 
 // A dump of yesterday is answered for yesterday: a pod that was terminating is not stuck.

@@ -296,8 +296,10 @@ func fixText(f drain.Fix) string {
 		when = "in at most " + count(f.Rounds, "round")
 	}
 	switch {
+	case len(f.Frees) == 0 && f.Played == 1:
+		return fmt.Sprintf("%s: no longer in the way, but something else is", f)
 	case len(f.Frees) == 0:
-		return fmt.Sprintf("%s: %d of %s no longer stopped by this, but by something else", f, len(f.Clears), count(f.Played, "node"))
+		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", f, len(f.Clears), count(f.Played, "node"))
 	case len(f.Frees) == 1 && f.Played == 1:
 		return fmt.Sprintf("%s: the node drains %s", f, when)
 	}
