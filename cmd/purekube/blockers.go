@@ -1,7 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,13 +29,16 @@ func (r *drainRequest) blockers(f *fleet, x *disruption.Index, drains []drain.Dr
 }
 
 // writeBlockers prints the causes, worst first, with what helps. many: of many nodes, only the worst.
-func (t printer) writeBlockers(blockers []drain.Blocker, nodes int) {
+func (r *drainRequest) writeBlockers(t printer, blockers []drain.Blocker, nodes int) {
 	if len(blockers) == 0 {
 		return
 	}
-	many := nodes > nodesInFull
+	many := nodes > nodesInFull && !r.wide
 	shown, fixes, names := len(blockers), fixesOfFew, namesListed
-	if many {
+	switch {
+	case r.wide:
+		fixes, names = math.MaxInt, math.MaxInt
+	case many:
 		shown, fixes, names = min(shown, causesOfMany), 1, namesOfMany
 	}
 	t.line(0, "", "In the way:", t.p.core)
@@ -52,7 +59,7 @@ func (t printer) writeBlockers(blockers []drain.Blocker, nodes int) {
 		}
 	}
 	if more := len(blockers) - shown; more > 0 {
-		t.line(4, "", fmt.Sprintf("%s: -o json has them", message.Count(more, "more cause")), plain)
+		t.line(4, "", fmt.Sprintf("%s: -o wide prints them", message.Count(more, "more cause")), plain)
 	}
 }
 
@@ -96,6 +103,34 @@ func fixText(b drain.Blocker, fix drain.Fix) string {
 		return fmt.Sprintf("%s: drains %s", fix, strings.Replace(when, "at most ", "", 1))
 	}
 	return fmt.Sprintf("%s: %d of %s drain %s", fix, len(fix.Frees), of, when)
+}
+
+// writeNodes prints a row for each node, or counts many nodes by outcome: of each pool, where there are several.
+func (r *drainRequest) writeNodes(t printer, drains []nodeDrain) {
+	if len(drains) <= nodesInFull || r.wide {
+		r.writeRows(t, drains)
+		return
+	}
+	pools := map[nodePoolName][]nodeDrain{}
+	for _, d := range drains {
+		pools[r.pools[d.node]] = append(pools[r.pools[d.node]], d)
+	}
+	if len(pools) == 1 && r.pool == "" {
+		t.writeOutcomes(drains)
+		return
+	}
+	rows := [][]string{{"POOL", "NODES", "DRAIN"}}
+	for _, of := range slices.SortedFunc(maps.Keys(pools), func(a, b nodePoolName) int {
+		return cmp.Or(cmp.Compare(len(pools[b]), len(pools[a])), cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
+	}) {
+		rows = append(rows, []string{of.title(r.pool), strconv.Itoa(len(pools[of])), drainTotals(pools[of], 0)})
+	}
+	for i, row := range aligned(rows) {
+		if i == 0 {
+			row = t.p.faint(row)
+		}
+		fmt.Fprintln(t.w, row)
+	}
 }
 
 // writeOutcomes counts the nodes of each outcome.

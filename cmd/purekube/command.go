@@ -56,7 +56,7 @@ func commands() []command {
 				"purekube drain -l pool=a --together -f dump.json",
 				"purekube drain --waves --max 20 --by topology.kubernetes.io/zone -f dump.json",
 			},
-			outputs: []string{outputText, outputJSON, outputYAML}, register: registerDrain, run: runDrain},
+			outputs: []string{outputText, outputWide, outputJSON, outputYAML}, register: registerDrain, run: runDrain},
 		{name: "lint", arguments: filesArgument,
 			summary: "what is wrong with manifests, for CI: budgets that block drains, ClusterRoles that grant too much",
 			example: []string{"helm template my-chart | purekube lint", "purekube lint -o sarif manifests/"},
@@ -77,6 +77,7 @@ const filesArgument = "[FILE | DIRECTORY | -]…"
 // The values of -o.
 const (
 	outputText     = "text"
+	outputWide     = "wide"
 	outputJSON     = "json"
 	outputYAML     = "yaml"
 	outputRequests = "requests"
@@ -243,6 +244,9 @@ func (inv *invocation) take(args []string, sys system) error {
 	return inv.check(sys)
 }
 
+// forPeople reports whether the output is text.
+func (inv *invocation) forPeople() bool { return inv.output == outputText || inv.output == outputWide }
+
 // answer runs the command.
 func (inv *invocation) answer(sys system) (status int) {
 	if inv.watch {
@@ -347,6 +351,9 @@ func (inv *invocation) check(sys system) (err error) {
 		if err := inv.drain.checkNodes(); err != nil {
 			return err
 		}
+		if inv.drain.pool != "" && !inv.forPeople() {
+			return fmt.Errorf("--pool is for -o %s and -o %s", outputText, outputWide)
+		}
 	}
 	if inv.command.name == "report" {
 		if err := inv.drain.checkReport(inv.output); err != nil {
@@ -394,7 +401,7 @@ func (inv *invocation) checkInput(sys system) error {
 	if inv.ofCluster() && !inv.live {
 		return fmt.Errorf("--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
 	}
-	if inv.watch && (!inv.live || inv.output != outputText || inv.outputFile != "") {
+	if inv.watch && (!inv.live || !inv.forPeople() || inv.outputFile != "") {
 		return fmt.Errorf("--watch is for a cluster, and prints text to standard output: without files, -o and --output-file")
 	}
 	if inv.drains() && ptr.Deref(inv.kube.Namespace, "") != "" {

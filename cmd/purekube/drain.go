@@ -36,8 +36,11 @@ type drainRequest struct {
 	inWaves      bool
 	most, rounds int
 	by           string
-	// pool is the label that groups the nodes of a report.
-	pool string
+	// pool is the label that groups the nodes, and pools are the groups.
+	pool  string
+	pools map[string]nodePoolName
+	// wide: nothing is left out.
+	wide bool
 }
 
 // register adds the flags that decide about pods. They are called as kubectl drain calls them.
@@ -45,6 +48,7 @@ func (r *drainRequest) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.flags.IgnoreDaemonSets, "ignore-daemonsets", false, "leave the pods of DaemonSets where they are")
 	flags.BoolVar(&r.flags.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods that use an emptyDir")
 	flags.BoolVar(&r.flags.Force, "force", false, "evict pods that no controller recreates")
+	flags.StringVar(&r.pool, "pool", "", "group the nodes by this `label` (default: the label of a provider's node pool, or else the instance type)")
 }
 
 func registerDrain(inv *invocation, flags *pflag.FlagSet) {
@@ -92,6 +96,7 @@ func (r *drainRequest) question(c *cluster) question {
 func runDrain(inv invocation, sys system) int {
 	r := &inv.drain
 	c := inv.load(sys)
+	r.wide, r.pools = inv.output == outputWide, nodePools(c, r.pool)
 	rep := newReport(inv.settings, c)
 	var drains []nodeDrain
 	var plan wavePlan
@@ -269,12 +274,8 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, b
 	if r.all() {
 		drains, empty = withPods(drains)
 	}
-	t.writeBlockers(blockers, len(drains))
-	if len(drains) > nodesInFull {
-		t.writeOutcomes(drains)
-	} else {
-		r.writeRows(t, drains)
-	}
+	r.writeBlockers(t, blockers, len(drains))
+	r.writeNodes(t, drains)
 	if r.all() || len(drains) > 1 {
 		t.line(0, "Drains: ", drainTotals(drains, empty), plain)
 	}
@@ -285,8 +286,16 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, b
 // writeRows prints the table. The rounds are below the nodes that the request names.
 func (r *drainRequest) writeRows(t printer, drains []nodeDrain) {
 	rows := [][]string{{"NODE", "DRAINS", "PODS", "EVICTED", "SKIPPED", "STAY"}}
+	withPools := r.pool != "" || r.wide && len(r.pools) > 0
+	if withPools {
+		rows[0] = append(rows[0], "POOL")
+	}
 	for _, d := range drains {
-		rows = append(rows, []string{d.node, d.says(), strconv.Itoa(d.pods), strconv.Itoa(d.evicted()), strconv.Itoa(len(d.Skipped)), strconv.Itoa(d.stay())})
+		row := []string{d.node, d.says(), strconv.Itoa(d.pods), strconv.Itoa(d.evicted()), strconv.Itoa(len(d.Skipped)), strconv.Itoa(d.stay())}
+		if withPools {
+			row = append(row, r.pools[d.node].title(r.pool))
+		}
+		rows = append(rows, row)
 	}
 	for i, row := range aligned(rows) {
 		if i == 0 {
@@ -295,7 +304,7 @@ func (r *drainRequest) writeRows(t printer, drains []nodeDrain) {
 		}
 		fmt.Fprintln(t.w, row)
 		d := drains[i-1]
-		if !r.all() {
+		if !r.all() || r.wide {
 			for _, line := range d.rounds() {
 				t.line(4, "", line, t.p.action)
 			}

@@ -157,9 +157,9 @@ func (r *drainRequest) check() error {
 	case !r.inWaves && (r.most != 0 || r.rounds != 1 || r.by != ""):
 		return fmt.Errorf("--max, --rounds and --by are for --waves")
 	}
-	if r.by != "" {
-		if wrong := validation.IsQualifiedName(r.by); len(wrong) > 0 {
-			return fmt.Errorf("--by %q: not the key of a label: %s", r.by, strings.Join(wrong, "; "))
+	for flag, key := range map[string]string{"by": r.by, "pool": r.pool} {
+		if wrong := validation.IsQualifiedName(key); key != "" && len(wrong) > 0 {
+			return fmt.Errorf("--%s %q: not the key of a label: %s", flag, key, strings.Join(wrong, "; "))
 		}
 	}
 	return nil
@@ -170,13 +170,8 @@ func (r *drainRequest) checkReport(output string) error {
 	if r.inWaves && output != outputHTML {
 		return fmt.Errorf("--waves is for -o %s", outputHTML)
 	}
-	if r.pool != "" {
-		if output != outputHTML {
-			return fmt.Errorf("--pool is for -o %s", outputHTML)
-		}
-		if wrong := validation.IsQualifiedName(r.pool); len(wrong) > 0 {
-			return fmt.Errorf("--pool %q: not the key of a label: %s", r.pool, strings.Join(wrong, "; "))
-		}
+	if r.pool != "" && output != outputHTML {
+		return fmt.Errorf("--pool is for -o %s", outputHTML)
 	}
 	return r.check()
 }

@@ -198,7 +198,7 @@ func TestDrainFlags(t *testing.T) {
 		args       []string
 	}{
 		{"no node", "drain needs the names of nodes, or all, or --selector", []string{"drain"}},
-		{"requests", `-o "requests": drain prints text, json, yaml`, []string{"drain", "all", "-o", "requests"}},
+		{"requests", `-o "requests": drain prints text, wide, json, yaml`, []string{"drain", "all", "-o", "requests"}},
 		{"action", `"action": there is error, never, none`, []string{"drain", "all", "--demo", "--fail-on", "action"}},
 		{"flag of drain", "unknown flag: --force (purekube plan --help lists the flags)", []string{"plan", "--force"}},
 		{"no such command", `unknown command "drian" for "purekube" Did you mean this? drain`, []string{"drian"}},
@@ -235,7 +235,7 @@ func TestDrainOfAFleet(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.LessOrEqual(t, strings.Count(got.stdout, "\n"), 30, got.stdout)
 	require.Contains(t, got.stdout, "In the way:\n    budget shop/")
-	require.Contains(t, got.stdout, "more causes: -o json has them\n")
+	require.Contains(t, got.stdout, "more causes: -o wide prints them\n")
 	require.Contains(t, got.stdout, "\nnever: 40 nodes (node-002.eu-west-1.compute.internal, ")
 
 	var report jsonDrains

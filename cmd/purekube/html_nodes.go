@@ -363,31 +363,12 @@ func (d nodeDrain) cell(id string, room *int) nodeCell {
 	return c
 }
 
-// poolLabels name the pool of a node. A provider's label goes before the type of the machine.
-var poolLabels = []string{
-	"karpenter.sh/nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
-	"cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "doks.digitalocean.com/node-pool", "node.kubernetes.io/instance-type",
-}
-
 // inPools groups the cells by the value of the label key, or of the first of poolLabels that a node has.
 func inPools(cells []nodeCell, c *cluster, key string) []nodePool {
-	keys := poolLabels
-	if key != "" {
-		keys = []string{key}
-	}
-	labels := map[string]map[string]string{}
-	for _, n := range c.Nodes {
-		labels[n.Name] = n.Labels
-	}
+	of := nodePools(c, key)
 	pools := map[nodePoolName]*nodePool{}
 	for _, cell := range cells {
-		var of nodePoolName
-		for _, key := range keys {
-			if value, labelled := labels[cell.Name][key]; labelled {
-				of = nodePoolName{key, value}
-				break
-			}
-		}
+		of := of[cell.Name]
 		pool := pools[of]
 		if pool == nil {
 			pool = &nodePool{Name: of.value, Key: of.key}
@@ -400,11 +381,8 @@ func inPools(cells []nodeCell, c *cluster, key string) []nodePool {
 	}
 	var list []nodePool
 	for of, pool := range pools {
-		switch {
-		case of.key == "" && key != "":
-			pool.Name = "no label " + key
-		case of.key == "" && len(pools) > 1:
-			pool.Name = "no label of a pool"
+		if of.key != "" || key != "" || len(pools) > 1 {
+			pool.Name = of.title(key)
 		}
 		pool.Text = message.Count(len(pool.Cells), "node")
 		if pool.stopped > 0 {
@@ -420,8 +398,6 @@ func inPools(cells []nodeCell, c *cluster, key string) []nodePool {
 	})
 	return list
 }
-
-type nodePoolName struct{ key, value string }
 
 // class is of the badge with the outcome.
 func (d nodeDrain) class() string {

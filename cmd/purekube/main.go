@@ -163,7 +163,7 @@ func (inv *invocation) takeTime(c *cluster) {
 
 // notes is where a line for people goes: to the text that it is about, or beside output for programs.
 func (sys system) notes(inv invocation) io.Writer {
-	if inv.output == outputText {
+	if inv.forPeople() {
 		return sys.stdout
 	}
 	return sys.stderr

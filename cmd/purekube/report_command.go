@@ -6,7 +6,6 @@ func registerReport(inv *invocation, flags *pflag.FlagSet) {
 	registerCores(inv, flags)
 	registerFailOn(inv, flags, failOns)
 	inv.drain.register(flags)
-	flags.StringVar(&inv.drain.pool, "pool", "", "group the nodes by this `label` (default: the label of a provider's node pool, or else the instance type)")
 	inv.drain.registerWaves(flags, "draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
 }
 

@@ -113,12 +113,8 @@ func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, blocker
 	}
 	if len(plan.blocked) > 0 {
 		t.line(0, "", "In no wave, each node alone after the last wave:", t.p.core)
-		t.writeBlockers(blockers, len(plan.blocked))
-		if len(plan.blocked) > nodesInFull {
-			t.writeOutcomes(plan.blocked)
-		} else {
-			r.writeRows(t, plan.blocked)
-		}
+		r.writeBlockers(t, blockers, len(plan.blocked))
+		r.writeNodes(t, plan.blocked)
 	}
 	t.line(0, "Waves: ", plan.totals(), plain)
 	t.notes(notes)
