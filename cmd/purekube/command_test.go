@@ -28,13 +28,16 @@ metadata: {name: web}
 spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
 `
 
-// The README shows what the command prints.
-func TestReadmeShowsTheDrain(t *testing.T) {
+// The README shows a command of the session in docs/command.md, which is run on a real API server (internal/test/e2e).
+func TestReadmeShowsTheSession(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	want, err := os.ReadFile("testdata/embedded.drain.txt")
+	session, err := os.ReadFile("../../docs/command.md")
 	require.NoError(t, err)
-	require.Contains(t, string(readme), "`purekube drain all --force --demo` prints:\n\n```text\n"+string(want)+"```\n")
+	_, shown, found := strings.Cut(string(readme), "```console\n")
+	require.True(t, found)
+	shown, _, _ = strings.Cut(shown, "```")
+	require.Contains(t, string(session), "```console\n"+shown+"```\n")
 }
 
 // Without arguments the embedded cluster is planned, and the first line says so. What is piped is read without a path.
