@@ -78,7 +78,7 @@ func (inv *invocation) answerAbout(f *follower, sys system) []string {
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
-// sayChanges prints the lines that are gone and those that are new, in the order of the answers.
+// sayChanges prints the lines that are gone and the new lines, in the order of the answers.
 func sayChanges(w io.Writer, now time.Time, before, after []string) {
 	if before == nil {
 		fmt.Fprintln(w, strings.Join(after, "\n"))
@@ -133,7 +133,7 @@ type change struct {
 // errWatchEnded is the error at the end of a watch. Its lists are read again.
 var errWatchEnded = errors.New("the watch has ended")
 
-// follow reads the kinds and watches those that the account may list.
+// follow reads the kinds, and watches each kind that the account may list.
 func (l *liveReader) follow(ctx context.Context, kinds []schema.GroupKind) (*follower, error) {
 	lists, denied, err := l.lists(ctx, kinds)
 	if err != nil {
@@ -231,7 +231,7 @@ func (f *follower) wait(pause time.Duration) error {
 	}
 }
 
-// write writes the list of the kind anew.
+// write writes the list of the kind again.
 func (f *follower) write(kind schema.GroupKind) {
 	resource := resourceOf(kind)
 	items := f.items[resource.Resource]

@@ -399,18 +399,6 @@ func inPools(cells []nodeCell, c *cluster, key string) []nodePool {
 	return list
 }
 
-// class is of the badge with the outcome.
-func (d nodeDrain) class() string {
-	switch d.Outcome {
-	case drain.Now:
-		return classOK
-	case drain.InRounds, drain.Unknown:
-		return classNote
-	case drain.NoOutcome, drain.Never, drain.LeavesPending, drain.NotStarted, drain.RoundsExhausted:
-	}
-	return classBad
-}
-
 // rank sorts drains, the worst first.
 func (d nodeDrain) rank() int {
 	return slices.Index([]drain.Outcome{

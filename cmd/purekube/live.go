@@ -149,8 +149,8 @@ func (inv *invocation) drains() bool {
 
 // readOrder is the order in which the kinds are read. A cluster changes meanwhile, and nothing has all of it at one moment, so
 // what lets something go is read before what keeps it: ServiceCIDRs before the addresses in them, ResourceClaims before the pods
-// that use them. Pods come before the workloads that say how many there should be: those of a workload that grows are then
-// missing, and not expected pods. Budgets are read last, because one that is missing allows everything.
+// that use them. Pods come before the workloads that say how many there should be: where a workload grows, its new pods are
+// missing then, but they are expected. Budgets are read last, because one that is missing allows everything.
 var readOrder = []string{
 	"ServiceCIDR", "IPAddress", "ResourceClaim", "ResourceClaimTemplate", "Pod",
 	"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler",
@@ -209,7 +209,7 @@ func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manif
 	return l.load(ctx, lists, denied, o)
 }
 
-// lists are the lists of the kinds, and what is wrong with those that the account does not get.
+// lists are the lists of the kinds, and what is wrong with each list that the account does not get.
 func (l *liveReader) lists(ctx context.Context, kinds []schema.GroupKind) (zippedLists, []problem, error) {
 	lists := zippedLists{}
 	var denied []problem
