@@ -27,6 +27,8 @@ type cluster struct {
 	fullHealth bool
 	// madeNodes: nodes were added for them.
 	madeNodes bool
+	// live: the API server returned the objects, and no file has them.
+	live bool
 }
 
 // maxNotes is how many notes are printed.
@@ -154,6 +156,37 @@ func (c *cluster) hides(kind string) bool { return c.Hides(kindNamed(kind)) }
 
 // saw reports whether it is known which objects of the kind the cluster has.
 func (c *cluster) saw(kind string) bool { return c.Seen[kindNamed(kind)] }
+
+// refs are where files have the object.
+func (c *cluster) refs(key purekube.Key) []manifests.Ref {
+	if c.live {
+		return nil
+	}
+	return c.Refs(key)
+}
+
+// withoutPlaces takes lines and numbers in lists out of what is said about objects of a cluster: nobody sees these lists. Where no
+// object is named, the resource stays.
+func (c *cluster) withoutPlaces() {
+	c.live = true
+	for i, p := range c.problems {
+		if p.object != "" {
+			c.problems[i].refs = nil
+			continue
+		}
+		c.problems[i].refs = slices.Clone(p.refs)
+		for j := range p.refs {
+			c.problems[i].refs[j] = manifests.Ref{File: p.refs[j].File}
+		}
+	}
+	for i := range c.Notes {
+		at := &c.Notes[i].At
+		at.Document, at.Item, at.Line = 0, 0, 0
+		if at.Kind != "" {
+			at.File = ""
+		}
+	}
+}
 
 // holds reports whether the object is there, read or made.
 func (c *cluster) holds(key purekube.Key) bool {

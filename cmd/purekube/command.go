@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // command is what the first argument names.
@@ -400,6 +400,9 @@ func (inv *invocation) checkInput(sys system) error {
 	}
 	if inv.ofCluster() && !inv.live {
 		return fmt.Errorf("--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
+	}
+	if inv.live && inv.output == outputSARIF {
+		return fmt.Errorf("-o sarif is for files: it names the file of each finding, and objects of a cluster are in none (-o json and -o github name the object)")
 	}
 	if inv.watch && (!inv.live || !inv.forPeople() || inv.outputFile != "") {
 		return fmt.Errorf("--watch is for a cluster, and prints text to standard output: without files, -o and --output-file")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // programOutput is what the JSON forms of all commands have that an exit status is about.

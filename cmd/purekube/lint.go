@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // lintPages is where the page of each code is.
@@ -44,6 +44,13 @@ func runLint(inv invocation, sys system) int {
 	objects := inv.load(sys)
 	objects.problems = slices.DeleteFunc(objects.problems, func(p problem) bool { return lint.Finds(p.refs) })
 	l := linted{Result: lint.Check(objects.Set), objects: objects.Len()}
+	if objects.live {
+		for _, found := range [][]lint.Finding{l.Findings, l.Suppressed} {
+			for i := range found {
+				found[i].At = manifests.Ref{} // a line in a list that nobody sees
+			}
+		}
+	}
 	if objects.Len() == len(objects.Ignored) && len(objects.problems) == 0 && len(l.Findings)+len(l.Suppressed) == 0 {
 		objects.problems = append(objects.problems, problem{what: objects.noneIs() + " of a kind that purekube reads"})
 	}

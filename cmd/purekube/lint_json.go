@@ -3,7 +3,7 @@ package main
 import (
 	"io"
 
-	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // The JSON form of what lint finds. FORMAT.md describes it.

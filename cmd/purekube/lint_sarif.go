@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // What SARIF 2.1.0 needs of its objects (docs.oasis-open.org/sarif/sarif/v2.1.0).

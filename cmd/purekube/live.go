@@ -236,6 +236,7 @@ func (l *liveReader) load(ctx context.Context, lists zippedLists, denied []probl
 	if o.Files = lists; len(lists) > 0 {
 		c = load(o, slices.Sorted(maps.Keys(lists))...)
 	}
+	c.withoutPlaces()
 	c.problems = append(c.problems, denied...)
 	found := slices.ContainsFunc(manifests.Kinds(), func(kind schema.GroupKind) bool {
 		return manifests.Namespaced(kind) && c.Count(kind)+c.Unreadable[kind] > 0

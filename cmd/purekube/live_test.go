@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -429,6 +431,7 @@ func TestLiveFlags(t *testing.T) {
 		"drain all --demo --context here":          "purekube: --context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files\n",
 		"plan -f x.yaml -n shop":                   "purekube: --context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files\n",
 		"lint --live --demo":                       "purekube: --live is the cluster of the current context, without files and --demo\n",
+		"lint --live -o sarif":                     "purekube: -o sarif is for files: it names the file of each finding, and objects of a cluster are in none (-o json and -o github name the object)\n",
 		"report -n shop":                           "purekube: unknown shorthand flag: 'n' in -n (purekube report --help lists the flags)\n",
 		"explain node/east-1 -n shop":              "purekube: --namespace: a node has pods of all namespaces\n",
 		"lint":                                     "purekube: lint has nothing to read: name files or directories, pipe manifests into it, or take --live for a cluster (--demo is the cluster embedded in purekube)\n",
@@ -493,4 +496,39 @@ func TestRoleOfThePage(t *testing.T) {
 		return all
 	}
 	require.Equal(t, texts(granted), texts(listed))
+}
+
+// An object of a cluster is in no file: findings, problems and notes name the object, and no line of a list that nobody sees.
+func TestObjectsOfAClusterHaveNoPlace(t *testing.T) {
+	const system = `"uid":"u","resourceVersion":"1"`
+	items := map[string]string{
+		"Node": `{"metadata":{"name":"n",` + system + `},"spec":{"newField":1}}`,
+		"PodDisruptionBudget": `{"metadata":{"name":"web","namespace":"shop",` + system + `},"spec":{"maxUnavailable":0,"selector":{"matchLabels":{"app":"web"}}}},
+			{"metadata":{"name":"new","namespace":"shop",` + system + `},"spec":{"newField":1}},
+			{"metadata":{"name":"wrong","namespace":"shop",` + system + `},"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}}`,
+	}
+	server := http.NewServeMux()
+	for _, kind := range kindsNamed(readOrder) {
+		resource := resourceOf(kind)
+		server.HandleFunc("/"+path.Join(map[bool]string{true: "api", false: "apis"}[resource.Group == ""], resource.GroupVersion().String(), resource.Resource),
+			func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"1"},"items":[%s]}`,
+					kind.Kind, resource.GroupVersion(), items[kind.Kind])
+			})
+	}
+	place := regexp.MustCompile(`\w:\d+|document \d|item \d|file=|"(file|line|document|item)":`)
+	for _, output := range []string{"text", "json", "github"} {
+		got := onCluster(t, server, "lint", "--live", "-o", output)
+		require.Contains(t, got.stdout, "BudgetNeverAllows", output)
+		require.Contains(t, got.stdout+got.stderr, "PodDisruptionBudget shop/new", "the problem names its object")
+		require.Contains(t, got.stdout+got.stderr, "Note: Node n: spec.newField: ", "the note names its object")
+		require.Empty(t, place.FindAllString(got.stdout+got.stderr, -1), "%s: %s%s", output, got.stdout, got.stderr)
+	}
+	got := onCluster(t, server, "lint", "--live")
+	require.Contains(t, got.stdout, "\nerror BudgetNeverAllows: PodDisruptionBudget shop/web: spec.maxUnavailable: is 0: ")
+	got = onCluster(t, server, "lint", "--live", "-o", "github")
+	require.Contains(t, got.stdout, "\n::error title=BudgetNeverAllows::PodDisruptionBudget shop/web: spec.maxUnavailable: is 0: ")
+	got = onCluster(t, server, "plan", "--core", "disruption")
+	require.Contains(t, got.stderr, "purekube: PodDisruptionBudget shop/wrong: spec.selector", "an error of a plan")
+	require.Empty(t, place.FindAllString(got.stdout+got.stderr, -1), got.stdout+got.stderr)
 }

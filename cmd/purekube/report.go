@@ -244,7 +244,7 @@ func flatten(err error) []error {
 func problemOf(err error, about purekube.Key, c *cluster) problem {
 	var wrong *purekube.ObjectError
 	if !errors.As(err, &wrong) {
-		return problem{refs: c.Refs(about), object: titleOf(about), what: oneLine(err.Error()), ofPlan: true}
+		return problem{refs: c.refs(about), object: titleOf(about), what: oneLine(err.Error()), ofPlan: true}
 	}
 	at := purekube.Key{Kind: wrong.Kind, Namespace: wrong.Namespace, Name: wrong.Name}
 	what := ""
@@ -255,7 +255,7 @@ func problemOf(err error, about purekube.Key, c *cluster) problem {
 		what += `: must be a number, or a percentage such as "30%"`
 	}
 	// No API server holds an object twice.
-	return problem{refs: c.Refs(at), object: titleOf(at), field: wrong.Field, what: what, ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
+	return problem{refs: c.refs(at), object: titleOf(at), field: wrong.Field, what: what, ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
 }
 
 // somethingToDo reports whether any controller would write or look something up now.

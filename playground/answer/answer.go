@@ -19,9 +19,9 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // Question is what the page asks besides the input.

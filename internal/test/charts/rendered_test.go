@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // chartModules are Go modules with charts. Their licence is Apache-2.0, or in the case of eck-operator the Elastic License.

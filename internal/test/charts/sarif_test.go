@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // gosec has OASIS' schema of SARIF 2.1.0, and golangci-lint, which .ci/run builds, needs this version of gosec.

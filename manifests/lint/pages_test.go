@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // read loads a manifest that has to be read without an error that is no finding.

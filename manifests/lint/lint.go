@@ -1,14 +1,29 @@
 // Package lint judges manifests before they reach a cluster: budgets that block every drain, ClusterRoles that grant
 // more than their label says, references that lead nowhere.
 //
-//	result := lint.Check(set)
-//	for _, f := range result.Findings {
-//		fmt.Println(f.At, f.Severity, f.Code, f.Message)
+//	set, err := manifests.Load(manifests.Options{}, "chart/")
+//	for _, e := range manifests.Errors(err) {
+//		if !lint.Finds(e.Refs) { // otherwise a finding says it
+//			fmt.Println(e)
+//		}
+//	}
+//	for _, f := range lint.Check(set).Findings {
+//		if f.Severity.AtLeast(lint.Warning) {
+//			fmt.Println(f.At, f.Severity, f.Code, f.Object, f.Field, f.Message)
+//		}
 //	}
 //
-// It is pure: a set in, findings out. Package manifests says what is wrong with the files themselves, and whether
-// they were read to their end; look at that first. docs/lint has a page for each code, with a manifest that gives it
-// and one that does not.
+// Everything here is pure: a set in, findings out, and the same set gives the same findings.
+//
+// You have these duties:
+//
+//  1. Treat an error of [manifests.Load] as a failure, unless [Finds] says that a finding has it. Check judges what was
+//     read, and says nothing about the rest.
+//  2. Test a finding by its [Code], which keeps its meaning. A new version may add codes and change messages.
+//
+// The page of a code has a manifest with the finding and one without: [docs/lint].
+//
+// [docs/lint]: https://github.com/purekube/purekube/blob/main/docs/lint/README.md
 package lint
 
 import (
@@ -20,41 +35,47 @@ import (
 	"github.com/purekube/purekube/manifests"
 )
 
-// Ignore is the annotation whose value lists the codes that are not reported for its object, with commas between
-// them.
-const Ignore = "purekube.io/lint-ignore"
+// ignoreAnnotation lists the codes that are not reported for its object, with commas between them.
+const ignoreAnnotation = "purekube.io/lint-ignore"
 
-// Finding is one thing that somebody should change.
+// Finding is one thing that somebody should change. It is comparable.
 type Finding struct {
-	Code     Code
+	Code Code
+	// Severity is the severity of the code.
 	Severity Severity
 	Object   purekube.Key
-	// At is where the object is in the input. It is zero for an object that was not read from a file.
+	// At is where the object is in the input: the first place, if the object is there several times. It is zero for an
+	// object that [manifests.Load] did not read.
 	At manifests.Ref
-	// Field is the path as manifests spell it. It is empty for the object as a whole.
-	Field   string
+	// Field is the path as manifests spell it, for example "spec.minAvailable". It is empty for the object as a whole.
+	Field string
+	// Message says what is wrong with the field, in one line without the object and the field. It may quote the manifest.
 	Message string
 }
 
 // Result is what Check found, sorted by place, object, code, field and message.
 type Result struct {
 	Findings []Finding
-	// Suppressed are the findings whose object has the annotation [Ignore] with their code.
+	// Suppressed are the findings whose object has the annotation purekube.io/lint-ignore with their code in its list.
 	Suppressed []Finding
 }
 
-// Check judges the objects of the set. A set without pods, as a chart is, is judged with the pods that its workloads
-// have when all is well: see [manifests.Set.AtFullHealth]. ClusterRoles are judged together with
+// Check judges the objects of the set, and returns its findings. A set without pods, as a chart is, is judged with the
+// pods that its workloads have when all is well: see [manifests.Set.AtFullHealth]. ClusterRoles are judged together with
 // [manifests.BuiltinClusterRoles].
 //
-// It says nothing about objects that are not in the set. Where some could not be read, findings that rest on their
-// absence (a budget that selects nothing, a missing template) are left out: the caller must treat such input as an
-// error.
+// It has no error: an object that cannot be judged is a finding, nil and nameless objects are passed over, and a nil set
+// has no findings. It says nothing about objects that are not in the set. If [manifests.Set.Complete] is false or objects
+// are unreadable, Check leaves out findings that rest on what is absent (a budget that selects nothing, a missing
+// template). So treat such input as an error. Complete is false in a set that you make yourself, unless you set it.
 //
 // Pods of one workload cost as much as one pod. A pod without a controller costs something for each budget that selects
 // it, since each budget counts it: 1,000 such pods and 100 budgets that select all of them take 0.05 s, 10,000 pods and
 // 1,000 budgets 6.2 s (BenchmarkPodsWithoutController, 2 cores of AMD EPYC, 2026-11-25).
 func Check(set *manifests.Set) Result {
+	if set == nil {
+		return Result{}
+	}
 	l := &linter{set: set, whole: set.Complete && len(set.Unreadable) == 0}
 	l.apiVersions()
 	l.budgets()
@@ -109,7 +130,7 @@ func (l *linter) suppressions() map[purekube.Key]map[Code]bool {
 		if key == (purekube.Key{}) {
 			continue
 		}
-		list, found := o.GetAnnotations()[Ignore]
+		list, found := o.GetAnnotations()[ignoreAnnotation]
 		if !found {
 			continue
 		}
@@ -119,7 +140,7 @@ func (l *linter) suppressions() map[purekube.Key]map[Code]bool {
 		for text := range strings.SplitSeq(list, ",") {
 			code := Code(strings.TrimSpace(text))
 			if severityOf(code) == NoSeverity {
-				l.find(SuppressionUnknown, key, "metadata.annotations["+Ignore+"]", "lists "+quoted(string(code))+", which is not a code: nothing is suppressed by it")
+				l.find(SuppressionUnknown, key, "metadata.annotations["+ignoreAnnotation+"]", "lists "+quoted(string(code))+", which is not a code: nothing is suppressed by it")
 				continue
 			}
 			ignored[key][code] = true

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 	"github.com/purekube/purekube/purekubetest"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // The objects of the cases. An empty text leaves the field out.

@@ -11,8 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // Bad objects are no panic, and the others are judged.
@@ -30,6 +30,24 @@ func TestBadObjects(t *testing.T) {
 	set.ClaimTemplates = append(set.ClaimTemplates, nil)
 	require.Subset(t, codesOf(lint.Check(set).Findings), want)
 	require.Empty(t, lint.Check(&manifests.Set{}).Findings)
+	require.Empty(t, lint.Check(nil))
+}
+
+// A failure threshold that is misspelled is reached by every finding, and not by none.
+func TestSeverities(t *testing.T) {
+	order := []lint.Severity{"Eror", lint.NoSeverity, lint.Info, lint.Warning, lint.Error}
+	for i, s := range order {
+		for j, other := range order {
+			require.Equal(t, i >= j, s.AtLeast(other), "%q at least %q", s, other)
+		}
+	}
+}
+
+// What a caller does to the list of rules changes nothing.
+func TestRulesAreACopy(t *testing.T) {
+	want := lint.Rules()[0]
+	lint.Rules()[0] = lint.Rule{}
+	require.Equal(t, want, lint.Rules()[0])
 }
 
 // The order of the objects does not matter, and nothing is written to.

@@ -2,10 +2,10 @@ package lint
 
 import "slices"
 
-// Code names a rule. It never changes its meaning; a new version may add codes.
+// Code names a rule: one of the constants below. It never changes its meaning; a new version may add codes.
 type Code string
 
-// Severity says how bad a finding is.
+// Severity says how bad a finding is: one of the constants below.
 type Severity string
 
 const (
@@ -46,7 +46,8 @@ const (
 
 // Rule is what a code means.
 type Rule struct {
-	Code     Code
+	Code Code
+	// Severity is the severity of each finding with the code.
 	Severity Severity
 	// Summary is one sentence without a full stop.
 	Summary string
@@ -77,7 +78,7 @@ var rules = []Rule{
 	{SuppressionUnknown, Warning, "an annotation suppresses a code that does not exist"},
 }
 
-// Rules are all rules, in the order of docs/lint/README.md.
+// Rules returns a rule for each code, in the order of docs/lint/README.md. The slice is yours.
 func Rules() []Rule { return slices.Clone(rules) }
 
 // severityOf is NoSeverity for a code that does not exist.
@@ -90,7 +91,7 @@ func severityOf(code Code) Severity {
 	return NoSeverity
 }
 
-// AtLeast reports whether s is as bad as other, or worse.
+// AtLeast reports whether s is as bad as other, or worse. A text that is no severity is less than NoSeverity.
 func (s Severity) AtLeast(other Severity) bool {
 	order := []Severity{NoSeverity, Info, Warning, Error}
 	return slices.Index(order, s) >= slices.Index(order, other)
