@@ -72,12 +72,19 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// parsed are the scenarios that a test has read: several tests look at all of them.
+var parsed = map[string]*scenario.Scenario{}
+
 func read(t *testing.T, name string) *scenario.Scenario {
 	t.Helper()
+	if s := parsed[name]; s != nil {
+		return s
+	}
 	data, err := fs.ReadFile(conformance.Files, name)
 	require.NoError(t, err)
 	s, err := scenario.Parse(name, data)
 	require.NoError(t, err)
+	parsed[name] = s
 	return s
 }
 

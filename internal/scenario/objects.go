@@ -36,6 +36,21 @@ type Set struct {
 	Changed, Gone *Set
 	// groups are the names of the pods' PodGroups.
 	groups map[types.NamespacedName]string
+	// byKey is what named finds objects in.
+	byKey map[purekube.Key]manifests.Object
+}
+
+// named is the first object of the key, nil if there is none. Nothing is added to a set after the first call.
+func (s *Set) named(key purekube.Key) manifests.Object {
+	if s.byKey == nil {
+		s.byKey = map[purekube.Key]manifests.Object{}
+		for _, o := range s.Objects() {
+			if k := manifests.KeyOf(o); s.byKey[k] == nil {
+				s.byKey[k] = o
+			}
+		}
+	}
+	return s.byKey[key]
 }
 
 // PodGroupOf is the name of the pod's PodGroup.
@@ -72,10 +87,8 @@ func (s *Scenario) Set() (*Set, error) {
 
 // goes puts the object into Gone. It is false if there is none.
 func (s *Set) goes(key purekube.Key) bool {
-	for _, o := range s.Objects() {
-		if manifests.KeyOf(o) == key {
-			return s.Gone.Add(o) == nil
-		}
+	if o := s.named(key); o != nil {
+		return s.Gone.Add(o) == nil
 	}
 	for _, g := range s.PodGroups {
 		if (purekube.Key{Kind: podGroup, Namespace: g.Namespace, Name: g.Name}) == key {
@@ -109,11 +122,11 @@ func (s *Scenario) load(path string, written []map[string]any) (*Set, error) {
 				continue
 			}
 			set.takeGroup(o)
-			document, err := yaml.Marshal(o)
+			document, err := json.Marshal(o) // as YAML, 2,000 nodes take a second
 			if err != nil {
 				return nil, fmt.Errorf("%s[%d]: %w", path, i, err)
 			}
-			fmt.Fprintf(&documents, "---\n%s", document)
+			documents.Write(append(document, '\n'))
 		}
 	}
 	if documents.Len() == 0 {
@@ -354,10 +367,7 @@ func (s *Scenario) cached(set *Set, n purekube.Need) purekube.Answer {
 				return purekube.Answer{Object: g}
 			}
 		}
-		for _, o := range of.Objects() {
-			if manifests.KeyOf(o) != key {
-				continue
-			}
+		if o := of.named(key); o != nil {
 			if n.Subresource == "scale" {
 				return scaleOf(o)
 			}
@@ -395,10 +405,8 @@ func fields(object any) map[string]any {
 // Object is the object of that key, as it is after the changes; nil: there is none.
 func (s *Set) Object(key purekube.Key) manifests.Object {
 	for _, of := range []*Set{s.Changed, s} {
-		for _, o := range of.Objects() {
-			if manifests.KeyOf(o) == key {
-				return o
-			}
+		if o := of.named(key); o != nil {
+			return o
 		}
 	}
 	for _, c := range s.Assumed {
