@@ -103,9 +103,7 @@ func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
 	if len(events) == 0 {
 		return next, nil
 	}
-	// stored is false: a plan of the default reads the stored rules of a role that aggregates only if its aggregation
-	// fails.
-	names := x.reachAll(next, events, false)
+	names := x.reachAll(next, events)
 	if x.options.plansAll() {
 		next.addPlanned(names)
 	}
@@ -188,15 +186,16 @@ func (r *reach) addRising(name string) {
 	}
 }
 
-// reachAll returns the roles whose plan may differ in next after these events. If stored is true, stored rules count even
-// in a role that aggregates.
+// reachAll returns the roles whose rules may differ in next after these events: in a plan, or in the end state of a
+// preview. In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where upstream
+// leaves them (D-20).
 //
 // The roles above the first level are looked up in next only. A role that aggregated a reached role only before the
 // events has changed itself, or the reached role has, so reachFirst has added it.
-func (x *Index) reachAll(next *Index, events []event, stored bool) map[string]bool {
+func (x *Index) reachAll(next *Index, events []event) map[string]bool {
 	r := &reach{names: map[string]bool{}, rises: map[string]bool{}, before: map[string]bool{}, after: map[string]bool{}}
 	for _, e := range events {
-		x.reachFirst(next, e, stored, r)
+		x.reachFirst(next, e, r)
 	}
 	for i := 0; i < len(r.rising); i++ {
 		next.aggregators(next.objects.Find(nameOf(r.rising[i])), r.after, r.addRising)
@@ -218,7 +217,8 @@ func (x *Index) reachAll(next *Index, events []event, stored bool) map[string]bo
 //	rules of an aggregating role             the role: its stored rules are wrong, or right again
 //	labels                                   the roles that aggregate it only before or only after
 //	anything else                            none
-func (x *Index) reachFirst(next *Index, e event, stored bool, r *reach) {
+func (x *Index) reachFirst(next *Index, e event, r *reach) {
+	stored := x.options.contributesStored()
 	rules := e.rules || stored && e.ownership()
 	if e.planned {
 		switch {
@@ -231,9 +231,9 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reach) {
 		}
 	}
 
-	// The role contributes other rules, or may do so because its stored rules differ. An aggregating role that is
-	// written contributes what it aggregates, whatever is stored in it. This is why a SetRules that was just sent
-	// names only its own ClusterRole, and not all roles above.
+	// The role contributes other rules, or may do so because its stored rules differ. By default an aggregating role that
+	// is written contributes what it aggregates, whatever is stored in it (D-11). This is why a SetRules that was just
+	// sent names only its own ClusterRole, and not all roles above.
 	if e.aggregationRule || rules && (stored || !next.aggregated(e.name)) {
 		x.aggregators(e.before, r.before, r.addRising)
 		next.aggregators(e.after, r.after, r.addRising)

@@ -132,7 +132,7 @@ func (e *evaluation) sourcesOf(n *node, from map[ruleID][]string) []Source {
 	// A source is either passed through, because it contributes what it aggregates, or read, because it contributes what is
 	// stored in it. Under MatchUpstream, every source is read (D-11).
 	o := e.index.options
-	through := func(source *node) bool { return source == n || !o.contributesStored(e.written(source)) }
+	through := func(source *node) bool { return source == n || e.written(source) && !o.contributesStored() }
 	var sources []Source
 	for _, found := range e.below(through, n) {
 		if found.via != nil {
@@ -235,7 +235,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 			add(ReasonSourceFails, name, "it matches %s, which has %s and whose own aggregation fails: rules that both have stay, others are not added", name, message.Count(count, "rule"))
 		case !e.written(source):
 			add(ReasonContributesStored, name, "it matches %s, which has %s and whose own aggregation fails", name, message.Count(count, "rule"))
-		case o.contributesStored(e.written(source)):
+		case o.contributesStored():
 			add(ReasonContributesStored, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
 		default:
 			add(ReasonContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)

@@ -12,6 +12,7 @@ import (
 // How a plan is made, and where:
 //
 //	decide (here)                   the rules that the role should have, the action, and the errors
+//	├─ contributesStored (rules.go) D-11 chooses one of the next two
 //	├─ fixpoint (fixpoint.go)       by default: all levels, sources first, cycles as one
 //	│  └─ findGroups (graph.go)     the graph of roles and selections, and its cycles
 //	├─ nextPass (orders.go)         under MatchUpstream: the stored rules of the direct sources
@@ -141,7 +142,7 @@ func (e *evaluation) decide(key purekube.Key, problems *snapshot.Problems) verdi
 	case !e.written(n):
 		e.index.addProblems(n.aggregation, problems)
 		return verdict{node: n, code: ReasonRulesUnknown}
-	case e.index.options.matchUpstream():
+	case e.index.options.contributesStored():
 		v.rules = e.nextPass(n)
 	default:
 		v.rules = confirmed(e.fixpoint(n), e.stored(n))

@@ -123,9 +123,7 @@ func (x *Index) previewOf(next *Index, events []event) *preview {
 func (p *preview) all() ([]Change, error) {
 	p.before.all, p.after.all = true, true
 	problems := p.before.index.newProblems()
-	// In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where upstream
-	// leaves them (D-20).
-	names := p.before.index.reachAll(p.after.index, []event{p.event}, p.before.index.options.matchUpstream())
+	names := p.before.index.reachAll(p.after.index, []event{p.event})
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		// Roles that are reached may turn out unchanged, for example if another source has the same rule.

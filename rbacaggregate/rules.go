@@ -41,10 +41,10 @@ func equalRules(a, b rbacv1.PolicyRule) bool {
 // managedFields. After a switch from one to the other, no rules stay behind that only the other name owns.
 const fieldManager = "clusterrole-aggregation-controller"
 
-// contributesStored is D-11: whether a source contributes the rules that are stored in it. Upstream collects the stored
-// rules of every source, so rules rise by one level in each round of writes. By default a source that aggregation writes
-// contributes the rules that it aggregates, through all levels at once. written reports whether aggregation writes it.
-func (o Options) contributesStored(written bool) bool { return o.matchUpstream() || !written }
+// contributesStored is D-11: whether a source that aggregation writes contributes the rules that are stored in it, as every
+// other source does. In upstream it does, so rules rise by one level in each round of writes. By default it contributes the
+// rules that it aggregates, through all levels at once.
+func (o Options) contributesStored() bool { return o.matchUpstream() }
 
 // applied is D-20: what the apply says about rules. By default an empty list is `"rules":[]`, which empties the
 // ClusterRole. Upstream's apply does not mention rules then, and rules of other field managers stay.
