@@ -374,7 +374,7 @@ func (o Options) existence(key purekube.Key, uid types.UID, c cached, seenDelete
 	// known about the name says whether the consumer exists.
 	case uid == "":
 		return ReasonConsumerIndeterminate, noUID(key)
-	case seenDeleted && o.matchUpstream():
+	case seenDeleted && !o.doubtsCache():
 		return ReasonConsumerDeleted, nil
 	// BR-30-05: a final phase is final, whatever else is known about the UID.
 	case c.uid == uid && c.done:

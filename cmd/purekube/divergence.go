@@ -140,6 +140,8 @@ func (c compared) claimsOfPod(found map[string]bool) {
 	}
 	// The controller stops at an entry that fails, or whose claim is not there yet.
 	stops := len(only[resourceclaim.Reserve](c.ours, c.theirs)) > 0
+	// So does it at a reservation that the API server rejects: here it is an error, and not sent.
+	stops = stops || c.ours.Err != nil && len(only[resourceclaim.Reserve](c.theirs, c.ours)) > 0
 	for _, a := range mine {
 		stops = stops || ofEntry(other, a.PodClaim) < 0
 	}
