@@ -15,6 +15,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
@@ -81,6 +82,7 @@ func surfaces() []surface {
 			"IsHelmHook": manifests.IsHelmHook, "Load": manifests.Load, "Namespaced": manifests.Namespaced,
 			"ScaledObject.Replicas": (*manifests.ScaledObject).Replicas, // its other methods are those of the embedded types
 		}, []reflect.Type{of[manifests.Set](), of[manifests.Error](), of[manifests.Ref](), of[manifests.Note]()}},
+		{"manifests/lint", map[string]any{"Check": lint.Check, "Finds": lint.Finds, "Rules": lint.Rules}, []reflect.Type{of[lint.Severity]()}},
 		{"purekubetest", map[string]any{
 			"Address": purekubetest.Address, "AggregatedRole": purekubetest.AggregatedRole, "Budget": purekubetest.Budget, "Claim": purekubetest.Claim, "ClaimFor": purekubetest.ClaimFor,
 			"ClusterRole": purekubetest.ClusterRole, "Converge": purekubetest.Converge[disruption.Snapshot], "Deleted": purekubetest.Deleted[*networkingv1.ServiceCIDR],
