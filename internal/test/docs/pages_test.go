@@ -293,6 +293,28 @@ func anchors(page string) (all []string) {
 	return all
 }
 
+// The pages of the index are in reading order: each leads to the next. divergences.md is made of the scenario files, and is
+// looked up.
+func TestPagesLeadToTheNext(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join(root, "docs", "README.md"))
+	require.NoError(t, err)
+	var order []string
+	for _, row := range regexp.MustCompile(`(?m)^\| .* \| \[.*\]\((.*)\) \|$`).FindAllStringSubmatch(string(index), -1) {
+		order = append(order, row[1])
+	}
+	require.Greater(t, len(order), 15)
+	for i, name := range order[:len(order)-1] {
+		if name == "divergences.md" {
+			continue
+		}
+		page, err := os.ReadFile(filepath.Join(root, "docs", name))
+		require.NoError(t, err)
+		next, err := filepath.Rel(filepath.Dir(name), order[i+1])
+		require.NoError(t, err)
+		require.Regexp(t, `\nNext: \[.*\]\(`+regexp.QuoteMeta(filepath.ToSlash(next))+`\)\.\n$`, string(page), name)
+	}
+}
+
 // The index has every page, and the README the index.
 func TestIndexHasEveryPage(t *testing.T) {
 	index, err := os.ReadFile(filepath.Join(root, "docs", "README.md"))
