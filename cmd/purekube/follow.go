@@ -44,9 +44,11 @@ func (inv *invocation) follow(sys system) int {
 	var before []string
 	for err == nil {
 		var f *follower
+		began := sys.now()
 		if f, err = l.follow(ctx, inv.reads()); err != nil {
 			break
 		}
+		reading := sys.now().Sub(began)
 		p.done()
 		for err == nil {
 			began := sys.now()
@@ -57,8 +59,9 @@ func (inv *invocation) follow(sys system) int {
 			err = f.wait(max(sys.settle, 3*sys.now().Sub(began)))
 		}
 		f.end()
-		if errors.Is(err, errWatchEnded) { // as each watch does after some time
+		if errors.Is(err, errWatchEnded) { // as each watch does after some time, or at once through some proxies
 			err = nil
+			time.Sleep(max(sys.settle, 3*reading))
 		}
 	}
 	sys.say(err)
