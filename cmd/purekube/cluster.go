@@ -14,6 +14,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
+	"github.com/purekube/purekube/internal/restson"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -96,16 +97,7 @@ func (c *cluster) nodesNote() string {
 	case len(c.Nodes) == 0:
 		return "No Node in the input: evicted pods are assumed to find a node."
 	}
-	known := map[string]bool{"": true}
-	for _, n := range c.Nodes {
-		known[n.Name] = true
-	}
-	unknown := map[string]bool{}
-	for _, p := range c.Pods {
-		if !known[p.Spec.NodeName] {
-			unknown[p.Spec.NodeName] = true
-		}
-	}
+	unknown := restson.UnknownNodes(c.Set)
 	if len(unknown) == 0 {
 		return ""
 	}

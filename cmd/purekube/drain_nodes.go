@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/purekube/purekube/internal/message"
-	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/internal/restson"
 )
 
 const allNodes = "all"
@@ -89,13 +89,8 @@ func (r *drainRequest) problems(f *fleet) (found []problem) {
 // decidable are the nodes whose drains can be answered: none of their pods is of a namespace where a budget could not be read, for
 // it may select them. The problem names the others. Of drains at the same time none can be answered then.
 func (r *drainRequest) decidable(f *fleet, names []string) ([]string, []problem) {
-	hidden, _ := f.c.HidesIn(manifests.PodDisruptionBudget) // question refuses what may be of any namespace
-	without := map[string]bool{}
-	for _, p := range f.c.Pods {
-		if hidden[p.Namespace] {
-			without[p.Spec.NodeName] = true
-		}
-	}
+	// question refuses what may be of any namespace
+	without, hidden := restson.NodesWithoutBudgets(f.c.Set)
 	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return without[name] })
 	if len(left) == len(names) {
 		return names, nil

@@ -32,15 +32,8 @@ const settle = 2 * time.Second
 // follow answers, and answers again whenever the cluster has changed. It ends when the cluster cannot be read.
 func (inv *invocation) follow(sys system) int {
 	ctx := context.Background()
-	var first bytes.Buffer
-	var p *progress
-	if sys.watched {
-		p = &progress{w: sys.stderr, clock: sys.now}
-	}
-	l, err := inv.newReader(&first, p.count)
-	if err == nil {
-		fmt.Fprint(sys.stdout, first.String())
-	}
+	p := sys.progress()
+	l, err := inv.newReader(sys.stdout, p.count)
 	var before []string
 	for err == nil {
 		var f *follower

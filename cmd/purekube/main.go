@@ -108,10 +108,7 @@ var embedded embed.FS
 
 // load reads the paths, what is piped, or the embedded cluster.
 func (inv *invocation) load(sys system) *cluster {
-	var p *progress
-	if sys.watched {
-		p = &progress{w: sys.stderr, clock: sys.now}
-	}
+	p := sys.progress()
 	defer p.done()
 	o := manifests.Options{
 		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count, Transform: (&slimmer{}).slim,

@@ -14,6 +14,14 @@ type progress struct {
 	next  time.Time
 }
 
+// progress is nil, which says nothing, where nobody watches.
+func (sys system) progress() *progress {
+	if !sys.watched {
+		return nil
+	}
+	return &progress{w: sys.stderr, clock: sys.now}
+}
+
 // every is how often the line is rewritten.
 const every = time.Second / 2
 

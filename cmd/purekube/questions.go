@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/purekube/purekube/internal/restson"
 )
 
 // question is what the program is asked. Its answer rests on the objects of some kinds: with fewer of them it could be
@@ -126,22 +126,11 @@ func article(kind string) string {
 
 // controllerKinds are the kinds of workloads that control a pod or a ReplicaSet of the input.
 func (c *cluster) controllerKinds() []string {
-	used := map[string]bool{}
-	note := func(o metav1.Object) {
-		if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
-			group, _, _ := strings.Cut(owner.APIVersion, "/")
-			if core := group == "v1"; core == (owner.Kind == "ReplicationController") && (core || group == "apps") {
-				used[owner.Kind] = true
-			}
-		}
+	var names []string
+	for _, kind := range restson.ControllerKinds(c.Set) {
+		names = append(names, kind.Kind)
 	}
-	for _, p := range c.Pods {
-		note(p)
-	}
-	for _, r := range c.ReplicaSets {
-		note(r)
-	}
-	return slices.DeleteFunc(slices.Clone(drainReads), func(kind string) bool { return kind == "Pod" || !used[kind] })
+	return names
 }
 
 // getCommand prints objects of these kinds.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/scenario"
 	"github.com/purekube/purekube/manifests"
+	"github.com/purekube/purekube/manifests/lint"
 )
 
 // What the slimmer takes out of objects changes no answer: about the scenario files, which have what the rules read, and the fleet.
@@ -53,10 +55,14 @@ func slimAll(set *manifests.Set) int {
 	return len(set.Pods)
 }
 
-// answersAbout are the plans and the drains as JSON.
+// answersAbout are the plans and the drains as JSON, and what lint finds.
 func answersAbout(t *testing.T, set *manifests.Set) string {
 	t.Helper()
 	var out bytes.Buffer
+	for _, found := range lint.Check(set).Findings {
+		found.At = manifests.Ref{} // of the same file
+		fmt.Fprintln(&out, found)
+	}
 	for _, args := range []string{"plan --explain -o json", "drain all --ignore-daemonsets --force -o json", "drain all --ignore-daemonsets --force --delete-emptydir-data -o json"} {
 		inv, err := parse(append(strings.Fields(args), "-f", "-"), system{stdout: &out, now: noonClock})
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/restson"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -170,16 +171,7 @@ func (in *input) noteNodes() {
 		in.note("No Node in the input: evicted pods are assumed to find a node.")
 		return
 	}
-	known := map[string]bool{"": true}
-	for _, n := range in.Nodes {
-		known[n.Name] = true
-	}
-	unknown := map[string]bool{}
-	for _, p := range in.Pods {
-		if !known[p.Spec.NodeName] {
-			unknown[p.Spec.NodeName] = true
-		}
-	}
+	unknown := restson.UnknownNodes(in.Set)
 	if len(unknown) > 0 {
 		verb := "are"
 		if len(unknown) == 1 {
@@ -191,13 +183,8 @@ func (in *input) noteNodes() {
 
 // decidable are the nodes none of whose pods is in a namespace where a budget could not be read: it may select them.
 func (in *input) decidable(pods map[string]int) []string {
-	hidden, _ := in.HidesIn(manifests.PodDisruptionBudget) // refuses refuses what may be of any namespace
-	without := map[string]bool{}
-	for _, p := range in.Pods {
-		if hidden[p.Namespace] && p.Spec.NodeName != "" {
-			without[p.Spec.NodeName] = true
-		}
-	}
+	// refuses refuses what may be of any namespace
+	without, hidden := restson.NodesWithoutBudgets(in.Set)
 	if len(without) > 0 {
 		why := fmt.Sprintf("Not answered for %s: a PodDisruptionBudget could not be read that may select pods there, of namespace %s.",
 			count(len(without), "node"), strings.Join(slices.Sorted(maps.Keys(hidden)), ", "))

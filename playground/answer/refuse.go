@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/purekube/purekube/internal/restson"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -71,26 +71,5 @@ const (
 // drainRestsOn are the kinds that a drain needs to know about: pods, budgets, and the kinds of workloads that control a pod or a
 // ReplicaSet of the input.
 func (in *input) drainRestsOn() []schema.GroupKind {
-	used := map[string]bool{}
-	note := func(o metav1.Object) {
-		if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
-			group, _, _ := strings.Cut(owner.APIVersion, "/")
-			if core := group == "v1"; core == (owner.Kind == "ReplicationController") && (core || group == "apps") {
-				used[owner.Kind] = true
-			}
-		}
-	}
-	for _, p := range in.Pods {
-		note(p)
-	}
-	for _, r := range in.ReplicaSets {
-		note(r)
-	}
-	kinds := []schema.GroupKind{manifests.Pod, manifests.PodDisruptionBudget}
-	for _, kind := range []schema.GroupKind{manifests.ReplicaSet, manifests.Deployment, manifests.StatefulSet, manifests.ReplicationController} {
-		if used[kind.Kind] {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
+	return append([]schema.GroupKind{manifests.Pod, manifests.PodDisruptionBudget}, restson.ControllerKinds(in.Set)...)
 }
