@@ -37,7 +37,7 @@ func ControllerKinds(s *manifests.Set) []schema.GroupKind {
 }
 
 // NodesWithoutBudgets are the nodes with a pod of a namespace where a PodDisruptionBudget could not be read, which may select the pod.
-// Nothing can be said about their drains. A budget that may be of any namespace is none of these: see [manifests.Set.HidesIn].
+// Nothing can be said about their drains. A budget that may be of any namespace is not one of them: see [manifests.Set.HidesIn].
 func NodesWithoutBudgets(s *manifests.Set) (nodes, namespaces map[string]bool) {
 	namespaces, _ = s.HidesIn(manifests.PodDisruptionBudget)
 	nodes = map[string]bool{}
