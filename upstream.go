@@ -16,11 +16,11 @@ const (
 	// NoUpstream is the zero value: the default decisions of this module.
 	NoUpstream Upstream = ""
 
-	V1_36 Upstream = "v1.36"
-	V1_37 Upstream = "v1.37"
+	V1_36 Upstream = "v1.36" //nolint:staticcheck // ST1003: V136 would read as a number
+	V1_37 Upstream = "v1.37" //nolint:staticcheck // ST1003
 )
 
-// ErrUnknownUpstream: the value of an Upstream is not one of the constants.
+// ErrUnknownUpstream says that the value of an Upstream is not one of the constants.
 var ErrUnknownUpstream = errors.New("want v1.36 or v1.37")
 
 // ParseUpstream reads the name of a minor release, "v1.36" or "1.36", or of one of its patch releases, "v1.36.3". It

@@ -27,7 +27,7 @@ type PodGroups struct {
 	Informer Informer
 }
 
-// ErrPodGroups: resourceclaim.Options.PodGroupOf is set, and PodGroups are not.
+// ErrPodGroups says that resourceclaim.Options.PodGroupOf is set, and PodGroups are not.
 var ErrPodGroups = errors.New("resourceclaim.Options.PodGroupOf: it is not said where to read PodGroups")
 
 const podGroupKind = "PodGroup"

@@ -20,7 +20,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// ErrNoScale: the API server does not know the kind, or the kind has no scale subresource.
+// ErrNoScale says that the API server does not know the kind, or the kind has no scale subresource.
 var ErrNoScale = errors.New("no scale")
 
 // noScale is an ErrNoScale with a text of its own.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrDuplicate: the input has an object more than once. Nothing says which of them counts.
+// ErrDuplicate says that the input has an object more than once. Nothing says which of them counts.
 var ErrDuplicate = errors.New("the input has this object more than once")
 
 // Error is what is wrong in one place of the input. [Load] returns errors of this type, joined (errors.Join): take

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This is all that a server knows about one object. Do not write to its fields: servers share them.
+// Held is all that a server knows about one object. Do not write to its fields: servers share them.
 type Held struct {
 	Object Object
 	// Managed are the fields that each field manager applied, by their paths.
@@ -35,7 +35,7 @@ func Restore(revision, names int, objects ...Held) *Server {
 	return s
 }
 
-// It returns everything in the server, in no order.
+// Held returns everything in the server, in no order.
 func (s *Server) Held() []Held {
 	var all []Held
 	for at, o := range s.objects {

@@ -10,7 +10,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// A scenario: a small cluster, what may happen in it, and what must never happen.
+// World is a scenario: a small cluster, what may happen in it, and what must never happen.
 type World struct {
 	Name string
 	// Kinds are the resources of the scenario. A report shows changes of an earlier kind first.
@@ -134,7 +134,7 @@ type Step struct {
 	Ghost string
 }
 
-// A guarantee: something that must never happen.
+// Promise is a guarantee: something that must never happen.
 type Promise struct {
 	Name string
 	// Broken says how a step breaks the guarantee, or returns "" if it does not.
