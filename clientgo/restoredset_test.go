@@ -66,7 +66,7 @@ func TestRestoreEndsASet(t *testing.T) {
 	purekubetest.ClaimFor(pod, "gpu")
 	pod.Status.ResourceClaimStatuses = nil
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName}}
-	backup := apiserver.New(pod, template, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}).Held()
+	backup := apiserver.New(pod, template, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}).Stored()
 	// One of them sleeps until the time at which this process began, which never comes in a bubble.
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil
@@ -100,7 +100,7 @@ func TestRestoreEndsASet(t *testing.T) {
 		lease, err := client.CoordinationV1().Leases("ns").Get(t.Context(), "lease", metav1.GetOptions{})
 		require.NoError(t, err)
 		synctest.Wait()
-		handler.Server = apiserver.Restore(100, 100, append(backup, apiserver.Held{Object: lease})...)
+		handler.Server = apiserver.Restore(100, 100, append(backup, apiserver.Stored{Object: lease})...)
 		require.Equal(t, 0, claims())
 		e.expire()
 		time.Sleep(time.Minute)

@@ -203,7 +203,7 @@ func TestObjectsComeWithoutTheirKind(t *testing.T) {
 	}
 	for name, s := range map[string]*Server{
 		"New":     New(manifest),
-		"Restore": Restore(1, 0, Held{Object: manifest}),
+		"Restore": Restore(1, 0, Stored{Object: manifest}),
 		"create": func() *Server {
 			s := New()
 			do(t, s, purekube.Request{Verb: "create", Object: manifest})
@@ -260,7 +260,7 @@ func TestAPodIsGivenTimeToTerminate(t *testing.T) {
 	require.Empty(t, List[corev1.Pod](s))
 }
 
-// What Held returns makes the same server again.
+// What Stored returns makes the same server again.
 func TestRestore(t *testing.T) {
 	s := New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}})
 	apply := func(s *Server, statuses string) {
@@ -271,7 +271,7 @@ func TestRestore(t *testing.T) {
 		require.NoError(t, err)
 	}
 	apply(s, `[{"name":"a"}]`)
-	again := Restore(41, 7, s.Held()...)
+	again := Restore(41, 7, s.Stored()...)
 	apply(again, `[{"name":"b"}]`)
 	got := List[corev1.Pod](again)[0]
 	require.Equal(t, []corev1.PodResourceClaimStatus{{Name: "b"}}, got.Status.ResourceClaimStatuses, "the server still knows what the manager applied")

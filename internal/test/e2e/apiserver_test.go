@@ -88,7 +88,7 @@ func TestMemoryAnswersAsTheAPIServer(t *testing.T) {
 			}
 			firstReal := create()
 			// Both begin with the same object. Versions of the memory are numbers that the real server does not come to.
-			memory := apiserver.Restore(1_000_000_000, 0, apiserver.Held{Object: firstReal})
+			memory := apiserver.Restore(1_000_000_000, 0, apiserver.Stored{Object: firstReal})
 			held := func() apiserver.Object {
 				for _, o := range memory.All() {
 					if o.GetName() == tc.object.GetName() {

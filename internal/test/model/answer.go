@@ -24,11 +24,11 @@ type answer struct {
 func (m *model) ask(st *state, f *flight) answer {
 	r := f.request
 	c := call{request: f.requestID, fresh: m.inUse(st, true).free(), now: st.now}
-	var there []apiserver.Held
+	var there []apiserver.Stored
 	if r.Name != "" || r.Verb != "create" {
 		if i := find(st.server, m.store.place(r.Resource, r.Namespace, r.Name)); i >= 0 {
 			c.before = st.server[i]
-			there = append(there, apiserver.Held{Object: m.store.object(c.before), Managed: m.store.contents[c.before.content].managed})
+			there = append(there, apiserver.Stored{Object: m.store.object(c.before), Managed: m.store.contents[c.before.content].managed})
 		}
 	}
 	a, known := m.answers[c]
@@ -43,7 +43,7 @@ func (m *model) ask(st *state, f *flight) answer {
 	} else {
 		o := returned.(Object)
 		a.place = m.store.place(r.Resource, o.GetNamespace(), o.GetName())
-		for _, h := range server.Held() {
+		for _, h := range server.Stored() {
 			a.content = m.store.intern(h.Object, h.Managed)
 		}
 		a.changed = a.content != c.before.content

@@ -37,7 +37,7 @@ func (e edited) Request(done []runtime.Object) purekube.Request {
 }
 
 // sending is the world with requests that are edited on their way.
-func (w World) sending(edit func(r *purekube.Request)) World {
+func (w Scenario) sending(edit func(r *purekube.Request)) Scenario {
 	return w.deciding(editing(edit))
 }
 
@@ -52,22 +52,22 @@ func editing(edit func(r *purekube.Request)) func(Decision) Decision {
 }
 
 // deciding is the world with other decisions.
-func (w World) deciding(change func(Decision) Decision) World {
+func (w Scenario) deciding(change func(Decision) Decision) Scenario {
 	plan := w.Controller.Plan
 	w.Controller.Plan = func(v *View, key string, live *View) Decision { return change(plan(v, key, live)) }
 	return w
 }
 
 // small is the small world of that name, with a cache lag of one.
-func small(name string) World {
+func small(name string) Scenario {
 	all := smallWorlds()
-	w := all[slices.IndexFunc(all, func(w World) bool { return w.Name == name })]
+	w := all[slices.IndexFunc(all, func(w Scenario) bool { return w.Name == name })]
 	w.Lag = 1
 	return w
 }
 
 // hearing is the world in which events affect other keys.
-func (w World) hearing(affected func(oldObj, newObj Object, keys []string) []string) World {
+func (w Scenario) hearing(affected func(oldObj, newObj Object, keys []string) []string) Scenario {
 	f := w.Controller.Affected
 	w.Controller.Affected = func(v *View, oldObj, newObj Object) []string { return affected(oldObj, newObj, f(v, oldObj, newObj)) }
 	return w
@@ -76,10 +76,12 @@ func (w World) hearing(affected func(oldObj, newObj Object, keys []string) []str
 // TestFindsWhatIsBrokenOnPurpose: with one rule, or one of the caller's duties, taken away, the search finds what it
 // is for.
 func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
-	cidrs := func(o servicecidr.Options) World { return serviceCIDRWorld("ServiceCIDRs, twins", o, twins, twoAddrs) }
+	cidrs := func(o servicecidr.Options) Scenario {
+		return serviceCIDRWorld("ServiceCIDRs, twins", o, twins, twoAddrs)
+	}
 	for _, tc := range []struct {
 		name, reason string
-		world        World
+		world        Scenario
 		broken       string
 	}{
 		{"no grace period", "allocators that have not heard of a deletion take addresses (BR-31-03)",
@@ -97,22 +99,22 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			cidrs(servicecidr.Options{}).sending(addLabel), "is changed beyond its finalizers and conditions"},
 
 		{"created claims are forgotten", "until its cache shows a claim, the controller has to remember it (BR-30-04)",
-			func() World {
+			func() Scenario {
 				w := claimWorld(resourceclaim.Options{})
 				w.Assumes = schema.GroupVersionResource{}
 				return w
 			}(),
 			"no claim made twice for an entry"},
 		{"no new list after a lost answer", "a claim may have been made, and its cache does not show it yet",
-			func() World { w := claimWorld(resourceclaim.Options{}); w.ListsAnew = false; return w }(), "no claim made twice for an entry"},
+			func() Scenario { w := claimWorld(resourceclaim.Options{}); w.ListsAnew = false; return w }(), "no claim made twice for an entry"},
 		{"the first list is old", "it may be from before the claim that the controller before it made",
-			func() World {
+			func() Scenario {
 				w := claimWorld(resourceclaim.Options{})
 				w.Lag, w.Faults.OldStart = 1, true
 				return w
 			}(), "no claim made twice for an entry"},
 		{"lookups in the cache", "a pod that the cache does not have is not known to be gone (BR-30-06)",
-			func() World {
+			func() Scenario {
 				w := claimWorld(resourceclaim.Options{})
 				plan := w.Controller.Plan
 				w.Controller.Plan = func(v *View, key string, live *View) Decision {
@@ -150,9 +152,9 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 		{"another claim for one without its controller", "an admission policy may drop the flag (D-38)",
 			policyWorld(resourceclaim.Options{MatchUpstream: purekube.V1_36}, "no controller flag", withoutController), "claims for two entries"},
 		{"what is assumed outlives a restore", "the restored API server never had it",
-			func() World { w := restoreWorld(resourceclaim.Options{}); w.KeepsAssumed = true; return w }(), "asks for CreateClaim"},
+			func() Scenario { w := restoreWorld(resourceclaim.Options{}); w.KeepsAssumed = true; return w }(), "asks for CreateClaim"},
 		{"a forgotten claim is assumed", "the event of its deletion may overtake the answer",
-			func() World { w := overtakenWorld(resourceclaim.Options{}); w.Faults.Phantom = true; return w }(), "asks for CreateClaim"},
+			func() Scenario { w := overtakenWorld(resourceclaim.Options{}); w.Faults.Phantom = true; return w }(), "asks for CreateClaim"},
 		{"the owner of a claim being deleted is looked up", "no answer changes what is done (D-17)",
 			alienWorld(resourceclaim.Options{}).askingForOwners(), "lookup in vain"},
 
@@ -173,7 +175,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				return keys
 			}), "at rest"},
 		{"claims of a PodGroup are forgotten", "until its cache shows a claim, the controller remembers it (BR-30-04)",
-			func() World {
+			func() Scenario {
 				w := small("PodGroups, the pod is recreated")
 				w.Assumes = schema.GroupVersionResource{}
 				return w
@@ -309,7 +311,7 @@ func withoutUID(patch []byte) []byte {
 }
 
 // seeing is the world whose plans are made from other views.
-func (w World) seeing(change func(v *View)) World {
+func (w Scenario) seeing(change func(v *View)) Scenario {
 	plan := w.Controller.Plan
 	w.Controller.Plan = func(v *View, key string, live *View) Decision {
 		seen := *v

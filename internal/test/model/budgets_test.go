@@ -25,7 +25,7 @@ var (
 
 // budgetWorld is a StatefulSet db of two under a budget of maxUnavailable 1, and a Deployment web of one
 // under a budget of minAvailable 50 %.
-func budgetWorld(o disruption.Options) World {
+func budgetWorld(o disruption.Options) Scenario {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: UID(1)}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)}}
 	replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-rs", UID: UID(2), OwnerReferences: controlledBy("Deployment", "web", 1)},
 		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1)}}
@@ -34,7 +34,7 @@ func budgetWorld(o disruption.Options) World {
 	db.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1))
 	web := newBudget("web", 5)
 	web.Spec.MinAvailable = ptr.To(intstr.FromString("50%"))
-	return World{
+	return Scenario{
 		Name:    "PodDisruptionBudgets",
 		Kinds:   []schema.GroupVersionResource{pods, budgets, deployments, replicaSets, statefulSets},
 		Lag:     2,
@@ -76,7 +76,7 @@ func budgetWorld(o disruption.Options) World {
 		},
 		Controller: budgetController(o),
 		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
-		Promises: []Promise{
+		Guarantees: []Guarantee{
 			{"never more pods gone than the budget allows", evictionsLeaveEnough},
 			{"nothing the user did is undone", workloadsKeepWhatIsTheirs},
 		},

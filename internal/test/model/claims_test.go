@@ -28,7 +28,7 @@ const (
 
 // claimWorld is a pod with a template entry and a shared claim, which comes back under its name, a pod with
 // the shared claim only, and that claim. See with for other pods.
-func claimWorld(o resourceclaim.Options) World {
+func claimWorld(o resourceclaim.Options) Scenario {
 	return claimWorldOf(o, "both-0", "share-0")
 }
 
@@ -43,10 +43,10 @@ func createPods(names ...string) func(v *View, do func(string, ...Change)) {
 	}
 }
 
-func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
+func claimWorldOf(o resourceclaim.Options, podNames ...string) Scenario {
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gpu", UID: UID(1)}}
 	shared := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shared", UID: UID(2)}}
-	return World{
+	return Scenario{
 		Name:    "ResourceClaims",
 		Kinds:   []schema.GroupVersionResource{pods, claims, templates},
 		Lag:     2,
@@ -107,7 +107,7 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 		Remembers:  pods,
 		ListsAnew:  true,
 		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
-		Promises: []Promise{
+		Guarantees: []Guarantee{
 			{"no allocation cleared under a live consumer", nothingTakenFromLivePods},
 			{"no claim made twice for an entry", noSecondClaim},
 			{"nothing the user did is undone", claimsKeepWhatIsTheirs},

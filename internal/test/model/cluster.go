@@ -12,7 +12,7 @@ import (
 
 // cluster is a scenario and its objects: what both models have in common.
 type cluster struct {
-	world *World
+	world *Scenario
 	store *store
 }
 

@@ -78,7 +78,7 @@ func verbRule(verb string) rbacv1.PolicyRule {
 
 // clusterRoleWorld is a source with two rules, two roles that aggregate each other, the first also
 // the source, and one that aggregates the second of them.
-func clusterRoleWorld(o rbacaggregate.Options) World {
+func clusterRoleWorld(o rbacaggregate.Options) Scenario {
 	source := aggregating("source", 1, "", "in-ring")
 	source.Rules = []rbacv1.PolicyRule{verbRule("get"), verbRule("list")}
 	theSource := func(v *View) *rbacv1.ClusterRole { return Get[*rbacv1.ClusterRole](v, "", "source") }
@@ -87,7 +87,7 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 		edit(role)
 		return Put(role)
 	}
-	return World{
+	return Scenario{
 		Name:  "ClusterRoles",
 		Kinds: []schema.GroupVersionResource{clusterRoles},
 		Lag:   2,
@@ -137,7 +137,7 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 		},
 		Controller: clusterRoleController(o),
 		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
-		Promises: []Promise{
+		Guarantees: []Guarantee{
 			{"nothing the user did is undone", clusterRolesKeepWhatIsTheirs},
 		},
 		Rest:     rulesHaveSources,

@@ -46,11 +46,11 @@ func (m *model) check(st *state, s Step) string {
 }
 
 // judge returns what the guarantees remember of a step to the state, and the guarantee that the step breaks.
-func (w World) judge(s *Step) (ghost, broken string) {
+func (w Scenario) judge(s *Step) (ghost, broken string) {
 	if w.Ghost != nil {
 		s.Ghost = w.Ghost(s)
 	}
-	for _, p := range w.Promises {
+	for _, p := range w.Guarantees {
 		if broken := p.Broken(s); broken != "" {
 			return s.Ghost, p.Name + ": " + broken
 		}

@@ -5,31 +5,31 @@ import (
 )
 
 // with is the world with another pod alone, see podWithClaims.
-func (w World) with(pod string) World {
+func (w Scenario) with(pod string) Scenario {
 	w.Name += " of " + pod
 	return w.withPods(pod)
 }
 
 // without is the world in which these events do not happen.
-func (w World) without(events ...string) World {
+func (w Scenario) without(events ...string) Scenario {
 	w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e Event) bool { return slices.Contains(events, e.Name) })
 	return w
 }
 
 // only is the world in which no other events happen.
-func (w World) only(events ...string) World {
+func (w Scenario) only(events ...string) Scenario {
 	w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e Event) bool { return !slices.Contains(events, e.Name) })
 	return w
 }
 
 // named is the world with more to its name.
-func (w World) named(suffix string) World {
+func (w Scenario) named(suffix string) Scenario {
 	w.Name += suffix
 	return w
 }
 
 // atMost is the world in which each of these events happens so often at most.
-func (w World) atMost(times int, events ...string) World {
+func (w Scenario) atMost(times int, events ...string) Scenario {
 	w.Events = slices.Clone(w.Events)
 	for i := range w.Events {
 		if slices.Contains(events, w.Events[i].Name) {
@@ -40,7 +40,7 @@ func (w World) atMost(times int, events ...string) World {
 }
 
 // withPods is the world with other pods, see podWithClaims.
-func (w World) withPods(names ...string) World {
+func (w Scenario) withPods(names ...string) Scenario {
 	w.Events = slices.Clone(w.Events)
 	for i := range w.Events {
 		if w.Events[i].Name == "pod created" {

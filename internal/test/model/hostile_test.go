@@ -36,12 +36,12 @@ var labeled = Event{Name: "pod labeled", Max: 2, Do: func(v *View, do func(strin
 }}
 
 // policyWorld is a pod with two template entries, and an admission policy that changes the claims that are created.
-func policyWorld(o resourceclaim.Options, name string, policy func(*resourcev1.ResourceClaim)) World {
+func policyWorld(o resourceclaim.Options, name string, policy func(*resourcev1.ResourceClaim)) Scenario {
 	w := claimWorld(o).with("two-0").only("pod created")
 	w.Name += ", a policy: " + name
 	w.Events[0].Max = 1
 	w.Events = append(w.Events, labeled)
-	w.Promises = []Promise{{"one claim for each entry", func(s *Step) string {
+	w.Guarantees = []Guarantee{{"one claim for each entry", func(s *Step) string {
 		if claims := All[*resourcev1.ResourceClaim](s.After); s.Request != nil && s.Request.Verb == "create" && len(claims) > 3 { // with the shared one
 			return fmt.Sprintf("%d claims for two entries", len(claims)-1)
 		}
@@ -93,7 +93,7 @@ func membersOn(v *View, c *resourcev1.ResourceClaim, consumer resourcev1.Resourc
 
 // forcedWorld is a world of PodGroups in which somebody removes one by force. The cache of pods is never behind: of a pod
 // that it does not show the controller cannot know.
-func forcedWorld(o resourceclaim.Options) World {
+func forcedWorld(o resourceclaim.Options) Scenario {
 	w := podGroupWorld(o).with("team-0").without("claim deleted", "pod bound by hand")
 	w.Name += ", removed by force"
 	w.Current = []schema.GroupVersionResource{pods, templates}
@@ -102,7 +102,7 @@ func forcedWorld(o resourceclaim.Options) World {
 			do("the user removes PodGroup "+g.Name+" by force", Remove(g))
 		}
 	}})
-	w.Promises = append(slices.Clone(w.Promises), Promise{"no device taken from running pods of a PodGroup", func(s *Step) string {
+	w.Guarantees = append(slices.Clone(w.Guarantees), Guarantee{"no device taken from running pods of a PodGroup", func(s *Step) string {
 		if s.Request == nil {
 			return ""
 		}
@@ -121,7 +121,7 @@ func forcedWorld(o resourceclaim.Options) World {
 
 // restoreWorld begins with what a backup has: a pod that runs on its claim. The pod goes, another one may come, and then
 // etcd is restored.
-func restoreWorld(o resourceclaim.Options) World {
+func restoreWorld(o resourceclaim.Options) Scenario {
 	pod := bound(podWithClaims("one-0", 3))
 	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("in-backup")}}
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "in-backup", UID: UID(4), Finalizers: []string{claimFinalizer}, Annotations: map[string]string{podClaimName: "gpu"},
@@ -156,7 +156,7 @@ func restoreWorld(o resourceclaim.Options) World {
 }
 
 // overtakenWorld is a pod whose claim is deleted as soon as it is made.
-func overtakenWorld(o resourceclaim.Options) World {
+func overtakenWorld(o resourceclaim.Options) Scenario {
 	w := claimWorld(o).with("two-0").only("pod created", "claim deleted", "garbage collected")
 	w.Name += ", answers are overtaken"
 	w.Events[0].Max = 1
@@ -174,7 +174,7 @@ func (lookedUpInVain) Request([]runtime.Object) purekube.Request {
 
 // alienWorld has a claim that a user made to keep the controller busy: its owner is a pod of another UID, and a finalizer of
 // theirs holds it back. Its plan asks for nothing unless the answer decides.
-func alienWorld(o resourceclaim.Options) World {
+func alienWorld(o resourceclaim.Options) Scenario {
 	w := claimWorld(o).with("one-0").only("pod created", "pod finished", "pod deleted", "scheduled", "terminated", "garbage collected")
 	w.Name += ", an alien claim"
 	alien := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "alien", UID: UID(6), Finalizers: []string{"example.com/mine"}, DeletionTimestamp: &metav1.Time{Time: Start},
@@ -188,7 +188,7 @@ func alienWorld(o resourceclaim.Options) World {
 		}
 		return d
 	}
-	w.Promises = append(slices.Clone(w.Promises), Promise{"no lookup in vain", func(s *Step) string {
+	w.Guarantees = append(slices.Clone(w.Guarantees), Guarantee{"no lookup in vain", func(s *Step) string {
 		if s.Request != nil && s.Request.Verb == "delete" && s.Request.Name == "alien" {
 			return "nothing depends on what " + s.Request.Name + " asks for"
 		}
@@ -198,7 +198,7 @@ func alienWorld(o resourceclaim.Options) World {
 }
 
 // askingForOwners is the world in which a claim's plan asks for its owner where the cache has another pod of that name.
-func (w World) askingForOwners() World {
+func (w Scenario) askingForOwners() Scenario {
 	plan := w.Controller.Plan
 	w.Controller.Plan = func(v *View, key string, live *View) Decision {
 		d := plan(v, key, live)

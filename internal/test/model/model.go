@@ -22,11 +22,11 @@ type model struct {
 }
 
 // Search goes breadth first through all states of the world within the bounds.
-func Search(w World, liveness bool, b Bounds) Report {
+func Search(w Scenario, liveness bool, b Bounds) Report {
 	return search(w.Name, newModel(w).walked(), liveness, b)
 }
 
-func newModel(w World) *model {
+func newModel(w Scenario) *model {
 	m := &model{cluster: cluster{&w, newStore(w.Kinds)}, keyIDs: map[string]uint16{}, flightIDs: map[string]uint32{}, flights: make([]*flight, 1),
 		requests: map[string]int{}, lagging: make([]bool, len(w.Kinds))}
 	m.forget()

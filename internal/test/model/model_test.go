@@ -39,8 +39,8 @@ func bounds(t *testing.T) Bounds {
 }
 
 // worlds in which every promise holds, with the default options.
-func worlds() []World {
-	return append([]World{
+func worlds() []Scenario {
+	return append([]Scenario{
 		serviceCIDRWorld("ServiceCIDRs, twins", servicecidr.Options{}, twins, twoAddrs),
 		serviceCIDRWorld("ServiceCIDRs, nested", servicecidr.Options{}, nested, twoAddrs),
 		serviceCIDRWorld("ServiceCIDRs, dual stack", servicecidr.Options{}, dualIn, dualAddr),
@@ -64,7 +64,7 @@ func worlds() []World {
 }
 
 // evictionsOnly is the world in which nothing happens but evictions and what follows from them.
-func (w World) evictionsOnly() World {
+func (w Scenario) evictionsOnly() Scenario {
 	w.Name += ", evictions only"
 	return w.without("scaled", "budget changed", "preempted")
 }
@@ -109,8 +109,8 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 	upstream := matching(true)
 	for _, tc := range []struct {
 		name, reason string
-		upstream     World
-		ours         World
+		upstream     Scenario
+		ours         Scenario
 		broken       string
 		// story has these words, in this order.
 		story []string

@@ -17,7 +17,7 @@ import (
 // TestFindsWhatIsBrokenOnPurpose shows. All others hold.
 func TestOldStart(t *testing.T) {
 	team := podGroupWorld(resourceclaim.Options{}).with("team-0")
-	for _, w := range []World{
+	for _, w := range []Scenario{
 		serviceCIDRWorld("ServiceCIDRs, twins", servicecidr.Options{}, twins, twoAddrs),
 		claimWorld(resourceclaim.Options{}),
 		team,
@@ -27,7 +27,7 @@ func TestOldStart(t *testing.T) {
 		t.Run(w.Name, func(t *testing.T) {
 			t.Parallel()
 			w.Lag, w.Faults.OldStart = 1, true
-			w.Promises = slices.DeleteFunc(slices.Clone(w.Promises), func(p Promise) bool {
+			w.Guarantees = slices.DeleteFunc(slices.Clone(w.Guarantees), func(p Guarantee) bool {
 				return p.Name == "no claim made twice for an entry"
 			})
 			if w.Name == team.Name {

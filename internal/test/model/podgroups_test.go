@@ -23,10 +23,10 @@ const groupFinalizer = "scheduling.k8s.io/podgroup-protection"
 
 // podGroupWorld is a PodGroup with a template entry, which comes back under its name, a pod that has that entry, and one
 // that has an entry of its own as well.
-func podGroupWorld(o resourceclaim.Options) World { return podGroupWorldOf(o, "gpu") }
+func podGroupWorld(o resourceclaim.Options) Scenario { return podGroupWorldOf(o, "gpu") }
 
 // podGroupWorldOf is the world in which the PodGroup has these entries.
-func podGroupWorldOf(o resourceclaim.Options, entries ...string) World {
+func podGroupWorldOf(o resourceclaim.Options, entries ...string) Scenario {
 	o.PodGroupOf = podGroupOf
 	w := claimWorldOf(o, "team-0", "also-0").without("claim held by a driver")
 	w.Name = "PodGroups"
@@ -72,7 +72,7 @@ func podGroupEvents(names []string, entries ...string) []Event {
 }
 
 // withoutPods is the world in which there is nothing but PodGroups and their claims.
-func (w World) withoutPods() World {
+func (w Scenario) withoutPods() Scenario {
 	w.Name += " without pods"
 	return w.only("group created", "group deleted", "group let go", "claim deleted", "garbage collected")
 }

@@ -13,7 +13,7 @@ import (
 // a package. Its Controller, which plans from what the API server has, is asked whether a request is right, and whether
 // there is anything left to do when everything is idle.
 type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
-	World
+	Scenario
 	// Empty is the Index of a cluster without objects.
 	Empty func() X
 	// Text is what an Index goes by beyond the objects in it. Nil: nothing.

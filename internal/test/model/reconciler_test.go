@@ -32,11 +32,11 @@ type (
 )
 
 // cidrLoop is the controller of clientgo.NewServiceCIDR in one of its worlds.
-func cidrLoop(w World) cidrLoopWorld {
+func cidrLoop(w Scenario) cidrLoopWorld {
 	return cidrLoopWorld{
-		World:   w,
-		Empty:   func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
-		Workers: 1, MaxFaults: 1, Replicas: true, Overlap: 5, Retries: 15,
+		Scenario: w,
+		Empty:    func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
+		Workers:  1, MaxFaults: 1, Replicas: true, Overlap: 5, Retries: 15,
 		Memory: func() memo { return &cidrMemo{} },
 		At: func(now time.Time, _ *servicecidr.Index, _ memo) (servicecidr.Snapshot, map[string]string) {
 			return servicecidr.Snapshot{Now: now}, nil
@@ -156,7 +156,7 @@ func newCIDRLoop() cidrLoopWorld {
 // deletedLoop is newCIDRLoop where nothing happens but a deletion, so that a search comes to its end.
 func deletedLoop() cidrLoopWorld {
 	w := newCIDRLoop()
-	w.World = w.only("deleted")
+	w.Scenario = w.only("deleted")
 	w.Name = "ServiceCIDRs, deleted"
 	return w
 }
@@ -174,7 +174,7 @@ func lookupsLoop() budgetLoopWorld {
 		}
 	}
 	return budgetLoopWorld{
-		World: w, Unwatched: []string{"statefulsets"},
+		Scenario: w, Unwatched: []string{"statefulsets"},
 		Empty:   func() *disruption.Index { return disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}) },
 		Workers: 1, MaxFaults: 1, Hangs: true, DecidesWithout: true,
 		At: func(now time.Time, _ *disruption.Index, _ memo) (disruption.Snapshot, map[string]string) {
@@ -203,7 +203,7 @@ func lookupsLoop() budgetLoopWorld {
 // growingLoop is lookupsLoop with a StatefulSet that gets a third pod.
 func growingLoop() budgetLoopWorld {
 	w := lookupsLoop()
-	w.World = w.only()
+	w.Scenario = w.only()
 	w.Name = "PodDisruptionBudgets, a workload grows"
 	w.Events = append(w.Events, Event{Name: "grown", Max: 1, Do: func(v *View, do func(string, ...Change)) {
 		s := Get[*appsv1.StatefulSet](v, "ns", "db").DeepCopy()
@@ -317,7 +317,7 @@ func brokenLoops(t *testing.T) {
 			require.Contains(t, r.Broken, tc.broken, tc.reason)
 			steps, after, _ := strings.Cut(strings.Join(r.Story, "\x00"), "\x00from here on users do nothing, and nothing fails")
 			rest := strings.Count(strings.TrimSuffix(after, "\x00at rest"), "\x00")
-			row := fmt.Sprintf("| %s | %s | %d | %d |", tc.name, r.World, strings.Count(steps, "\x00")+1, rest)
+			row := fmt.Sprintf("| %s | %s | %d | %d |", tc.name, r.Scenario, strings.Count(steps, "\x00")+1, rest)
 			require.True(t, strings.Contains(string(page), row), "README.md has the row %s", row)
 		})
 	}

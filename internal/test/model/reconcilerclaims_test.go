@@ -75,9 +75,9 @@ func (c *claimMemo) call(now time.Time, method func(*claimmemory.Memory)) {
 }
 
 // claimsLoop is the controller of clientgo.NewResourceClaim in one of its worlds.
-func claimsLoop(w World) claimLoopWorld {
+func claimsLoop(w Scenario) claimLoopWorld {
 	return claimLoopWorld{
-		World: w,
+		Scenario: w,
 		Empty: func() *resourceclaim.Index {
 			return resourceclaim.NewIndex(resourceclaim.Snapshot{}, resourceclaim.Options{})
 		},
@@ -198,7 +198,7 @@ func vetoedLoop() claimLoopWorld {
 		}
 		return ""
 	}
-	w.Promises = append(slices.Clone(w.Promises), Promise{"what a hook vetoes is never sent", func(s *Step) string {
+	w.Guarantees = append(slices.Clone(w.Guarantees), Guarantee{"what a hook vetoes is never sent", func(s *Step) string {
 		for _, c := range All[*resourcev1.ResourceClaim](s.After) {
 			if c.Annotations[podClaimName] == "gpu" {
 				return "claim " + c.Name
@@ -233,7 +233,7 @@ func restoredLoop() claimLoopWorld {
 // waitingLoop is restoredLoop with nothing but a pod that has no claim yet.
 func waitingLoop() claimLoopWorld {
 	c := restoredLoop()
-	c.World = c.only("garbage collected")
+	c.Scenario = c.only("garbage collected")
 	c.Name = "ResourceClaims, restored, one pod"
 	c.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(o Object) bool { return o.GetName() == "one-0" || o.GetName() == "in-backup" })
 	return c

@@ -26,7 +26,7 @@ type reconcilerModel[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 // SearchLoop goes breadth first through all states of the world within the bounds.
 func SearchLoop[X purekube.Index[X, S, A], S any, A purekube.Action](w LoopWorld[X, S, A], b Bounds) Report {
 	m := &reconcilerModel[X, S, A]{world: w, states: map[string]*reconcilerState[X, S, A]{}}
-	m.cluster = cluster{&m.world.World, newStore(w.Kinds)}
+	m.cluster = cluster{&m.world.Scenario, newStore(w.Kinds)}
 	return search(w.Name, walked[*reconcilerState[X, S, A]]{m, &m.cluster, "the handler sees"}, true, b)
 }
 

@@ -24,7 +24,7 @@ func nodesLoop() nodeLoopWorld {
 		return n
 	}
 	return nodeLoopWorld{
-		World: World{
+		Scenario: Scenario{
 			Name:    "Nodes",
 			Kinds:   []schema.GroupVersionResource{nodesResource},
 			Objects: []Object{node(1, zero), node(2, zero)},
@@ -68,8 +68,8 @@ func nodesLoop() nodeLoopWorld {
 					return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 				},
 			},
-			Faults:   Faults{Refuse: true, LoseAnswer: true, Crash: true},
-			Promises: []Promise{{"nothing the user did is undone", nodesKeepWhatIsTheirs}},
+			Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
+			Guarantees: []Guarantee{{"nothing the user did is undone", nodesKeepWhatIsTheirs}},
 			Rest: func(v *View) string {
 				nodes := All[*corev1.Node](v)
 				for _, n := range nodes {

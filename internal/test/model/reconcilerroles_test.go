@@ -36,7 +36,7 @@ func chainLoop() roleLoopWorld {
 			}
 		}})
 	return roleLoopWorld{
-		World: w,
+		Scenario: w,
 		Empty: func() *rbacaggregate.Index {
 			return rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, rbacaggregate.Options{})
 		},
@@ -51,7 +51,7 @@ func chainLoop() roleLoopWorld {
 // filteredLoop is chainLoop where a filter leaves out middle: nobody writes to it, and top has the rules of its source.
 func filteredLoop() roleLoopWorld {
 	w := chainLoop()
-	w.World = w.without("another writer")
+	w.Scenario = w.without("another writer")
 	w.Name, w.Workers = "ClusterRoles, filtered", 1
 	w.Filter = func(key purekube.Key) bool { return key.Name != "middle" }
 	rest := w.Rest

@@ -142,12 +142,12 @@ func (m *reconcilerModel[X, S, A]) fresh(v *View, key purekube.Key) Decision {
 // do is what the API server does with a request.
 func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekube.Request) (h held, returned runtime.Object, changed bool, broken string, ok bool, err error) {
 	before := m.view(after)
-	var there []apiserver.Held
+	var there []apiserver.Stored
 	at := -1
 	if r.Name != "" {
 		if at = find(after.server, m.store.place(r.Resource, r.Namespace, r.Name)); at >= 0 {
 			h = after.server[at]
-			there = append(there, apiserver.Held{Object: m.store.object(h), Managed: m.store.contents[h.content].managed})
+			there = append(there, apiserver.Stored{Object: m.store.object(h), Managed: m.store.contents[h.content].managed})
 		}
 	}
 	server := apiserver.Restore(int(after.revision), after.numbers.free()-1, there...)
@@ -157,7 +157,7 @@ func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekub
 	}
 	o := returned.(Object)
 	c := change{place: m.store.place(r.Resource, o.GetNamespace(), o.GetName())}
-	for _, left := range server.Held() {
+	for _, left := range server.Stored() {
 		c.content = m.store.intern(left.Object, left.Managed)
 	}
 	if at >= 0 && c.content == h.content {

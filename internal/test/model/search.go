@@ -30,7 +30,7 @@ type Bounds struct {
 
 // Report says what a search has seen.
 type Report struct {
-	World string
+	Scenario string
 	// States visited, the steps between them, and how far the last one is from the first.
 	States, Steps, Depth int
 	// Settled is how many states were seen to become idle as they should. It is the number of all states, including
@@ -48,7 +48,7 @@ type Report struct {
 // String is one line, followed by the steps to a broken guarantee if there is one.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d states, %d steps, depth %d, %s: ", r.World, r.States, r.Steps, r.Depth, r.Took.Round(time.Second/10))
+	fmt.Fprintf(&b, "%s: %d states, %d steps, depth %d, %s: ", r.Scenario, r.States, r.Steps, r.Depth, r.Took.Round(time.Second/10))
 	switch {
 	case r.Broken != "":
 		fmt.Fprintf(&b, "broken: %s\n", r.Broken)
@@ -99,7 +99,7 @@ func search(name string, sys system, liveness bool, b Bounds) Report {
 	began := time.Now()
 	s := &searcher{system: sys, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		seen: map[hash]uint32{}, good: map[hash]struct{}{}}
-	r := Report{World: name}
+	r := Report{Scenario: name}
 	done := func() Report {
 		r.States, r.Settled, r.Took = len(s.came), len(s.good), time.Since(began)
 		return r

@@ -72,8 +72,8 @@ var (
 )
 
 // serviceCIDRWorld has ServiceCIDRs a and b with these prefixes, protected and ready.
-func serviceCIDRWorld(name string, o servicecidr.Options, prefixes [][]string, addresses []string) World {
-	w := World{
+func serviceCIDRWorld(name string, o servicecidr.Options, prefixes [][]string, addresses []string) Scenario {
+	w := Scenario{
 		Name:  name,
 		Kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
 		Lag:   2,
@@ -103,7 +103,7 @@ func serviceCIDRWorld(name string, o servicecidr.Options, prefixes [][]string, a
 		Controller: serviceCIDRController(o),
 		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
 		Ghost:      rememberLetGo,
-		Promises: []Promise{
+		Guarantees: []Guarantee{
 			{"no managed address without a range", addressesHaveRanges},
 			{"nothing the user did is undone", serviceCIDRsKeepWhatIsTheirs},
 		},

@@ -10,13 +10,13 @@ import (
 // smallWorlds are parts of larger worlds. A search through one of them comes to its end with a cache lag of one. The
 // faults are those of the larger world: writes are refused, answers are lost, and the controller stops, as often as
 // they like.
-func smallWorlds() []World {
-	team := func(name string, pods ...string) World {
+func smallWorlds() []Scenario {
+	team := func(name string, pods ...string) Scenario {
 		w := podGroupWorld(resourceclaim.Options{}).withPods(pods...)
 		w.Name = "PodGroups, " + name
 		return w
 	}
-	return []World{
+	return []Scenario{
 		// All events of "PodGroups of team-0". The pod and the PodGroup are made once, so that neither comes back under
 		// its name.
 		team("made once", "team-0").atMost(1, "pod created", "group created"),
@@ -41,7 +41,7 @@ func smallWorlds() []World {
 }
 
 // oneBudgetWorld is the StatefulSet db of budgetWorld and its budget.
-func oneBudgetWorld(o disruption.Options) World {
+func oneBudgetWorld(o disruption.Options) Scenario {
 	w := budgetWorld(o).without("scaled")
 	w.Name = "PodDisruptionBudgets, one budget"
 	w.Objects = slices.DeleteFunc(slices.Clone(w.Objects), func(o Object) bool {

@@ -84,7 +84,7 @@ func (p pair) play(t testing.TB, seed uint64, harm map[string]int) {
 		return !slices.ContainsFunc(p.events, func(of Event) bool { return of.Name == e.Name })
 	})
 	// There are few names, so that pods are recreated under them and share claims.
-	l.events = World{Events: l.events}.withPods(
+	l.events = Scenario{Events: l.events}.withPods(
 		"one-0", "two-0", "both-0", "both-1", "share-0", "share-1", "share-2", "team-0", "also-0").Events
 	l.all = []player{p.make(), p.make()}
 	for _, c := range l.all {

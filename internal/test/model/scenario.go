@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// World is a scenario: a small cluster, what may happen in it, and what must never happen.
-type World struct {
+// Scenario is a small cluster, what may happen in it, and what must never happen.
+type Scenario struct {
 	Name string
 	// Kinds are the resources of the scenario. A report shows changes of an earlier kind first.
 	Kinds []schema.GroupVersionResource
@@ -36,8 +36,8 @@ type World struct {
 	Backup []Object
 	Faults Faults
 	// Ghost returns what guarantees remember of the past: the new value after a step.
-	Ghost    func(s *Step) string
-	Promises []Promise
+	Ghost      func(s *Step) string
+	Guarantees []Guarantee
 	// Rest returns what is wrong with the API server's objects when everything is idle.
 	Rest func(server *View) string
 	// Describe returns a few words about an object, for reports.
@@ -134,8 +134,8 @@ type Step struct {
 	Ghost string
 }
 
-// Promise is a guarantee: something that must never happen.
-type Promise struct {
+// Guarantee is something that must never happen.
+type Guarantee struct {
 	Name string
 	// Broken says how a step breaks the guarantee, or returns "" if it does not.
 	Broken func(s *Step) string

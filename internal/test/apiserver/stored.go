@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Held is all that a server knows about one object. Do not write to its fields: servers share them.
-type Held struct {
+// Stored is all that a server knows about one object. Do not write to its fields: servers share them.
+type Stored struct {
 	Object Object
 	// Managed are the fields that each field manager applied, by their paths.
 	Managed map[string]map[string]any
@@ -18,7 +18,7 @@ func ResourceOf(o Object) schema.GroupVersionResource { return resourceOf(o) }
 // Restore makes a server that holds these objects as they are, with their UIDs and
 // resourceVersions. The next write gets the resourceVersion after revision, and the next name and
 // UID that the server makes up have the numbers after names.
-func Restore(revision, names int, objects ...Held) *Server {
+func Restore(revision, names int, objects ...Stored) *Server {
 	s := New()
 	s.revision, s.names = revision, names
 	for _, h := range objects {
@@ -35,11 +35,11 @@ func Restore(revision, names int, objects ...Held) *Server {
 	return s
 }
 
-// Held returns everything in the server, in no order.
-func (s *Server) Held() []Held {
-	var all []Held
+// Stored returns everything in the server, in no order.
+func (s *Server) Stored() []Stored {
+	var all []Stored
 	for at, o := range s.objects {
-		h := Held{Object: o.DeepCopyObject().(Object)}
+		h := Stored{Object: o.DeepCopyObject().(Object)}
 		for manager, fields := range s.managed[at] {
 			if h.Managed == nil {
 				h.Managed = map[string]map[string]any{}
