@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -64,24 +63,6 @@ func Example_scaleDown() {
 	// with node-c ready: Now <nil>
 }
 
-func Example_drainTogether() {
-	t := &testing.T{} // the test's own
-	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "2"))...)
-	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-
-	drains, _, err := drain.Nodes(index, []string{"node-a", "node-b", "node-c"}, drain.Options{IgnoreDaemonSets: true})
-	fmt.Println(err)
-	for _, d := range drains {
-		fmt.Println(d.Node, d.Outcome, "after", len(d.Rounds), "rounds")
-	}
-	// Output:
-	// <nil>
-	// node-a Now after 1 rounds
-	// node-b Now after 1 rounds
-	// node-c InRounds after 2 rounds
-}
-
 func Example_drainWaves() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 4, "east-1", "east-2", "west-1", "west-2")
@@ -131,26 +112,6 @@ func Example_drainNeedsANode() {
 	// Output:
 	// LeavesPending <nil>
 	// 0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable.
-}
-
-func Example_drainPods() {
-	t := &testing.T{} // the test's own
-	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
-	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-
-	// May these nodes go, one after the other, while nothing that they ran is back yet?
-	for _, pod := range web.Pods { // one on each node
-		evictions, next, err := drain.Pods(index, []types.NamespacedName{{Namespace: pod.Namespace, Name: pod.Name}}, drain.Options{})
-		fmt.Println(pod.Spec.NodeName, evictions[0].Verdict, err)
-		if evictions[0].Verdict.Allowed() {
-			index = next
-		}
-	}
-	// Output:
-	// node-a AllowedWithinBudget <nil>
-	// node-b RefusedNow <nil>
-	// node-c RefusedNow <nil>
 }
 
 func Example_drainBlockers() {
