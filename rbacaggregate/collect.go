@@ -204,12 +204,30 @@ func (e *evaluation) without(a, b []rule) []rule {
 	return c.rules[inB:]
 }
 
-// copyOf returns copies of the rules. The slice is never nil. An empty slice is a decision, "no rules"; nil rules in an
+// copyOf returns copies of the rules, of all five fields. The slice is never nil. An empty slice is a decision, "no rules"; nil rules in an
 // action leave rules of other field managers (D-20).
 func copyOf(rules []rule) []rbacv1.PolicyRule {
+	entries := 0
+	for _, r := range rules {
+		entries += len(r.Verbs) + len(r.APIGroups) + len(r.Resources) + len(r.ResourceNames) + len(r.NonResourceURLs)
+	}
+	// The lists of all rules are in one array: a ClusterRole can have thousands of short lists. Each list is clipped, so
+	// that an append to it copies the list.
+	array := make([]string, 0, entries)
+	list := func(from []string) []string {
+		if from == nil {
+			return nil
+		}
+		begin := len(array)
+		array = append(array, from...)
+		return slices.Clip(array[begin:])
+	}
 	copied := make([]rbacv1.PolicyRule, len(rules))
 	for i, r := range rules {
-		r.DeepCopyInto(&copied[i])
+		copied[i] = rbacv1.PolicyRule{
+			Verbs: list(r.Verbs), APIGroups: list(r.APIGroups), Resources: list(r.Resources),
+			ResourceNames: list(r.ResourceNames), NonResourceURLs: list(r.NonResourceURLs),
+		}
 	}
 	return copied
 }
