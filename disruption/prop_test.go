@@ -22,10 +22,10 @@ import (
 )
 
 // manySnapshots says that enough snapshots are drawn to ask whether all kinds of them are among them.
-func manySnapshots() bool { return !seed.Single() && !testing.Short() }
+func manySnapshots() bool { return !seed.Single() && !seed.Short() }
 
 // forEachSnapshot runs the property on many random snapshots, each from a seed of its own, in both
-// modes; with -short, on a third of them.
+// modes; if seed.Short, on a third of them.
 func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s Snapshot, o Options) error) {
 	t.Helper()
 	forEachSnapshotFrom(t, 0, n, bad, property)
@@ -34,7 +34,7 @@ func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s
 // forEachSnapshotFrom does the same with later seeds.
 func forEachSnapshotFrom(t *testing.T, from uint64, n int, bad bool, property func(g generator, s Snapshot, o Options) error) {
 	t.Helper()
-	if testing.Short() {
+	if seed.Short() {
 		n = (n + 2) / 3
 	}
 	for seed := range seed.Range(t, from, n) {

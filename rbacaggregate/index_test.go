@@ -95,7 +95,7 @@ func randomChange(r *rand.Rand) Snapshot {
 func TestIndexAnswersAsANewOne(t *testing.T) {
 	named, unnamed := 0, 0
 	seeds := 60
-	if testing.Short() {
+	if seed.Short() {
 		seeds = 20
 	}
 	for seed := range seed.Each(t, seeds) {

@@ -27,7 +27,7 @@ func TestPreviewOfADeletionNamesTheRulesThatAreKeptThen(t *testing.T) {
 // role with the write and some order does not leave without it. Removed has no rule that some order leaves with the write.
 func TestPreviewMissesNoAddedRule(t *testing.T) {
 	writes := 3000
-	if testing.Short() {
+	if seed.Short() {
 		writes = 800
 	}
 	added, removed, inDoubt, large := 0, 0, 0, 0

@@ -233,7 +233,7 @@ func spoil(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
 func eachRandom(t *testing.T, cycles bool, check func(t testing.TB, at string, roles []*rbacv1.ClusterRole)) {
 	t.Helper()
 	seeds := 400
-	if testing.Short() {
+	if seed.Short() {
 		seeds = 100
 	}
 	for seed := range seed.Each(t, seeds) {

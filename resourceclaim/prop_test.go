@@ -524,9 +524,9 @@ func TestOracle(t *testing.T) {
 	})
 }
 
-// few is a number of rounds, or a fifth of it with -short.
+// few is a number of rounds, or a fifth of it if seed.Short.
 func few(rounds int) int {
-	if testing.Short() {
+	if seed.Short() {
 		return rounds / 5
 	}
 	return rounds

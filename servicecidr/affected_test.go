@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -125,7 +126,7 @@ func TestD4_EveryChangedPlanIsNamed(t *testing.T) {
 		require.True(t, slices.IsSortedFunc(named, purekube.Key.Compare), "seed %d", seed)
 		require.Len(t, slices.Compact(slices.Clone(named)), len(named), "seed %d", seed)
 	})
-	if len(changed) > 1 && !testing.Short() {
+	if len(changed) > 1 && !seed.Short() {
 		require.Len(t, changed, 9, "%v", changed)
 		for event, n := range changed {
 			require.Greater(t, n, 25, "%s is rare: %v", event, changed)

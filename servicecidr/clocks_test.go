@@ -180,7 +180,7 @@ func TestBR3103_NoOrphansWithinTheBoundOfLagAndSkew(t *testing.T) {
 			switch {
 			case tc.orphans:
 				histories = 50000 // up to the first orphan; about one in five thousand has one
-			case testing.Short() || raceDetector:
+			case seed.Short() || raceDetector:
 				histories = 50
 			}
 			for seed := range seed.Each(t, histories) {

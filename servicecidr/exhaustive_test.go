@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -292,5 +293,5 @@ func orphanedJointly(t *testing.T, space smallSpace, c smallCase, o servicecidr.
 
 // skipCase thins out the largest cases where the race detector makes everything slow.
 func skipCase(number, size int) bool {
-	return size == 3 && (raceDetector || testing.Short()) && number%5 != 0
+	return size == 3 && (raceDetector || seed.Short()) && number%5 != 0
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -204,7 +205,7 @@ func TestD1_WithSkewedClocks(t *testing.T) {
 			jointDeletion{number: 3, age: 1, apiServers: [2]int{0, 8}, caller: 8, recorded: true}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.number > 2 && (testing.Short() || raceDetector) {
+			if tc.number > 2 && (seed.Short() || raceDetector) {
 				t.Skip("long")
 			}
 			how, found := tc.jointDeletion.orphans()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -31,7 +32,7 @@ func TestPropMaxOrphans(t *testing.T) {
 			}
 		}
 	})
-	if !testing.Short() {
+	if !seed.Short() {
 		require.Greater(t, cut, 100, "too few lists were longer than the limit")
 	}
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// forSeeds runs the test for n seeds, with -short for a quarter as many.
+// forSeeds runs the test for n seeds, or a quarter as many if seed.Short.
 func forSeeds(t *testing.T, n int, f func(t *testing.T, seed uint64, r *rand.Rand)) {
 	t.Helper()
-	if testing.Short() {
+	if seed.Short() {
 		n /= 4
 	}
 	for seed := range seed.Each(t, n) {

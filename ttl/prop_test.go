@@ -37,10 +37,10 @@ func errText(err error) string {
 }
 
 func TestContract(t *testing.T) {
-	seed := seed.First(t, 1936)
-	r := rand.New(rand.NewPCG(seed, 0))
+	first := seed.First(t, 1936)
+	r := rand.New(rand.NewPCG(first, 0))
 	rounds := 300
-	if testing.Short() {
+	if seed.Short() {
 		rounds = 100
 	}
 	for round := range rounds {
@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 		}
 		step := NewIndex(s, Options{}).Step()
 		outcomes, whole := PlanAll(s, Options{})
-		at := fmt.Sprintf("seed %d, round %d", seed, round)
+		at := fmt.Sprintf("seed %d, round %d", first, round)
 
 		require.Empty(t, cmp.Diff(before, s.Nodes), "%s: an input was written to", at)
 		require.Empty(t, aliasing.Shared(s, outcomes), at)

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/internal/test/browser"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 var screenshots = flag.String("screenshots", "", "a folder for the screenshots of TestPageInBrowser")
@@ -187,7 +188,7 @@ const phone = 375
 // In a browser: the pages show their text, nothing reaches past the edge of a wide or a narrow window, nothing is
 // loaded besides the page, light and dark look different, every text can be read, and the filter leaves the rows with its words.
 func TestPageInBrowser(t *testing.T) {
-	if testing.Short() {
+	if seed.Short() {
 		t.Skip("starts a browser several times")
 	}
 	chromium := browser.Find(t)
@@ -322,7 +323,7 @@ func hostileFleet() string {
 // The page about 3,000 nodes has so few elements that a browser shows it at once. How long that takes is for the log:
 // machines differ.
 func TestPageOf3000NodesInBrowser(t *testing.T) {
-	if testing.Short() {
+	if seed.Short() {
 		t.Skip("starts a browser")
 	}
 	chromium := browser.Find(t)

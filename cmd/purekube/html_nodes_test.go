@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // poolsOf are the pools of fleetOf, each with its share of the nodes in percent.
@@ -149,6 +150,9 @@ func TestPools(t *testing.T) {
 
 // A page about 3,000 nodes stays one that a browser shows at once: its size is bounded.
 func TestPageOf3000Nodes(t *testing.T) {
+	if seed.Short() {
+		t.Skip("renders a large page")
+	}
 	page := page3000(t)
 	require.Less(t, len(page), 5<<19, "bytes")
 	require.Less(t, strings.Count(page, "</")+strings.Count(page, "/>"), 46_000, "elements")

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/internal/test/browser"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // The expected picture follows from the budgets of the file, as in TestDrainOfSeveralNodes.
@@ -96,7 +97,7 @@ func TestPageOfWavesRefuses(t *testing.T) {
 
 // In a browser the boxes have the colours of their groups, light and dark, in a wide window and a narrow one.
 func TestWavesInBrowser(t *testing.T) {
-	if testing.Short() {
+	if seed.Short() {
 		t.Skip("starts a browser several times")
 	}
 	chromium := browser.Find(t)

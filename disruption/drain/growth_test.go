@@ -15,6 +15,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // irregular are clusters of drainCluster whose one budget is not as regular as the ones that people write.
@@ -110,6 +111,9 @@ var questions = []struct {
 
 // On a cluster of twice the size, plans look at about twice the pods and make about twice the objects, whatever the budget.
 func TestGrowth(t *testing.T) {
+	if seed.Short() {
+		t.Skip("plays twice the nodes twice")
+	}
 	for _, tc := range irregular {
 		for _, q := range questions {
 			t.Run(tc.name+"/"+q.name, func(t *testing.T) {

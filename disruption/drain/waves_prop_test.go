@@ -258,6 +258,9 @@ func pairs(r *rand.Rand) samplecluster.Cluster {
 
 // TestWavesBesideTheBest says how far the greedy waves are from the best ones, on clusters of four and five nodes.
 func TestWavesBesideTheBest(t *testing.T) {
+	if seed.Short() {
+		t.Skip("tries all orders")
+	}
 	for _, tc := range []struct {
 		name, reason string
 		cluster      func(r *rand.Rand) samplecluster.Cluster

@@ -24,6 +24,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -159,7 +160,7 @@ func TestBadInput(t *testing.T) {
 			fmt.Fprintf(&table, "| %s | %s |\n", f.name, strings.Join(rows[f.name], " | "))
 		}
 	}
-	if !testing.Short() { // with fewer calls, fewer answers
+	if !seed.Short() { // with fewer calls, fewer answers
 		Section(t, "README.md", "functions", table.String(), *update)
 	}
 }
@@ -198,7 +199,7 @@ func answers(t *testing.T, s surface, f callable, c Case, a *arguments) []string
 		}
 		calls = max(calls, len(pools[i]))
 	}
-	if testing.Short() {
+	if seed.Short() {
 		calls = min(calls, 3)
 	}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/purekube/purekube/internal/test/badinput"
 	"github.com/purekube/purekube/internal/test/bounds"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 var update = flag.Bool("update", false, "write the tables in README.md anew")
@@ -22,14 +23,14 @@ var update = flag.Bool("update", false, "write the tables in README.md anew")
 // No count grows faster from one size to the next than its bound says.
 func TestBounds(t *testing.T) {
 	command := ""
-	if !testing.Short() {
+	if !seed.Short() {
 		command = build(t)
 	}
 	summary, figures := bounds.SummaryHeader, ""
 	for _, s := range bounds.Subjects {
 		t.Run(s.Name, func(t *testing.T) {
-			if testing.Short() && s.Slow {
-				t.Skip("takes seconds: not with -short")
+			if seed.Short() && s.Slow {
+				t.Skip("takes seconds")
 			}
 			sizes := bounds.Sizes(t, 0)
 			var counts []bounds.Counts

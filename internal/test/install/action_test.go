@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 const root = "../../.."
@@ -62,7 +64,7 @@ func program(t *testing.T) string {
 	if released := os.Getenv("PUREKUBE_PROGRAM"); released != "" {
 		return released
 	}
-	if testing.Short() {
+	if seed.Short() {
 		t.Skip("it builds the command")
 	}
 	if built == "" {

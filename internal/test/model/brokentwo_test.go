@@ -14,6 +14,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/reconcile"
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
@@ -112,8 +113,8 @@ func TestTwoAtOnceFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			budgets(func(c *budgetLooped) { c.deciding = editing(writeSpec) }), "is changed beyond its status"},
 	} {
 		t.Run(tc.pair+": "+tc.name, func(t *testing.T) {
-			if testing.Short() && i%3 > 0 {
-				t.Skip("one of three, with -short")
+			if seed.Short() && i%3 > 0 {
+				t.Skip("one of three")
 			}
 			all := pairs()
 			p := all[slices.IndexFunc(all, func(p pair) bool { return p.name == tc.pair })]

@@ -13,16 +13,17 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// bounds of a search: 3,000 states, with -short 300, as many as PUREKUBE_MODEL_STATES says, or the time that PUREKUBE_MODEL_TIME
+// bounds of a search: 3,000 states, or 300 if seed.Short, as many as PUREKUBE_MODEL_STATES says, or the time that PUREKUBE_MODEL_TIME
 // says (10m, for example); and 4 GB.
 func bounds(t *testing.T) Bounds {
 	b := Bounds{States: 3_000, Memory: 4 << 30}
-	if testing.Short() {
+	if seed.Short() {
 		b.States = 300
 	}
 	if states := os.Getenv("PUREKUBE_MODEL_STATES"); states != "" {

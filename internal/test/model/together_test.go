@@ -26,14 +26,15 @@ import (
 // cluster of a few hundred objects, in random order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
 // many steps there are.
 func TestAllFiveTogether(t *testing.T) {
-	steps, seed := 3_000, seed.First(t, 1)
+	steps := 3_000
 	if text := os.Getenv("PUREKUBE_MODEL_STEPS"); text != "" {
 		var err error
 		steps, err = strconv.Atoi(text)
 		require.NoError(t, err)
-	} else if testing.Short() {
+	} else if seed.Short() {
 		steps = 1_000
 	}
+	seed := seed.First(t, 1)
 	l := newLoop(t, seed)
 	defer func() {
 		if t.Failed() {

@@ -29,7 +29,7 @@ func TestTwoAtOnce(t *testing.T) {
 	first := seed.First(t, 1)
 	for _, p := range pairs() {
 		rounds := p.rounds
-		if testing.Short() {
+		if seed.Short() {
 			rounds = 3
 		}
 		t.Run(p.name, func(t *testing.T) {

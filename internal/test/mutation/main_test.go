@@ -12,11 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // The tests of testdata/limit leave these mutants alive, and no others.
 func TestSurvivors(t *testing.T) {
-	if testing.Short() {
+	if seed.Short() {
 		t.Skip("compiles a package")
 	}
 	*only = ""

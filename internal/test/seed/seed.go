@@ -125,3 +125,10 @@ func Range(t testing.TB, from uint64, n int) iter.Seq[uint64] {
 		}
 	}
 }
+
+// Full is the environment variable that asks for everything: .ci/run sets it for README's command.
+const Full = "PUREKUBE_FULL"
+
+// Short reports whether tests leave out what takes long: many more random clusters, larger bounds, what compiles a program.
+// They do unless PUREKUBE_FULL is set, and with -short in any case.
+func Short() bool { return testing.Short() || os.Getenv(Full) == "" }

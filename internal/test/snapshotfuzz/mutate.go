@@ -186,7 +186,7 @@ func clone(v any) any {
 // Random runs check on the seeds with random changes, one to eight each: 150 of them, or as many as PUREKUBE_SNAPSHOTS says.
 func Random[D any](t *testing.T, seeds, words []string, check func(t *testing.T, document D)) {
 	documents := 150
-	if testing.Short() {
+	if seed.Short() {
 		documents = 40
 	}
 	if text := os.Getenv("PUREKUBE_SNAPSHOTS"); text != "" {
