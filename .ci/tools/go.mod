@@ -7,7 +7,6 @@ tool (
 	github.com/alecthomas/go-check-sumtype/cmd/go-check-sumtype
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	github.com/vale-cli/vale/v3/cmd/vale
-	golang.org/x/exp/cmd/apidiff
 	golang.org/x/vuln/cmd/govulncheck
 	honnef.co/go/tools/cmd/staticcheck
 )
