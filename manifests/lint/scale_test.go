@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -56,7 +55,7 @@ func TestCostOfOverlapsIsLinear(t *testing.T) {
 func BenchmarkOverlaps(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		for _, wide := range []int{0, 3} {
-			if n == 100_000 && seed.Short() {
+			if n == 100_000 && testing.Short() {
 				continue
 			}
 			b.Run(fmt.Sprintf("pods=%d,budgets=%d,wide=%d", n, n/10, wide), func(b *testing.B) {
@@ -113,7 +112,7 @@ func BenchmarkReplicas(b *testing.B) {
 // A pod without a controller costs something for each budget that selects it.
 func BenchmarkPodsWithoutController(b *testing.B) {
 	for _, pods := range []int{1000, 2000, 10_000} {
-		if pods == 10_000 && seed.Short() {
+		if pods == 10_000 && testing.Short() {
 			continue
 		}
 		b.Run(fmt.Sprintf("pods=%d,budgets=%d", pods, pods/10), func(b *testing.B) {

@@ -89,7 +89,7 @@ func blocks(page string) (found []*block, rewritten func() string) {
 }
 
 // What a page shows is what the code is, what its commands print, and what the pictures are drawn from. The commands run
-// with PUREKUBE_FULL only: they take a minute.
+// unless seed.Short says so: they take a minute.
 func TestPagesShowWhatIsThere(t *testing.T) {
 	for _, path := range pages(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestPagesShowWhatIsThere(t *testing.T) {
 			require.NoError(t, err)
 			all, rewritten := blocks(string(page))
 			printed := "" // by the sh block before
-			runs := *update || !seed.Short()
+			runs := !seed.Short()
 			for _, b := range all {
 				where := fmt.Sprintf("%s:%d", path, b.line)
 				kind, from, _ := strings.Cut(b.marker, ": ")

@@ -130,5 +130,14 @@ func Range(t testing.TB, from uint64, n int) iter.Seq[uint64] {
 const Full = "PUREKUBE_FULL"
 
 // Short reports whether tests leave out what takes long: many more random clusters, larger bounds, what compiles a program.
-// They do unless PUREKUBE_FULL is set, and with -short in any case.
-func Short() bool { return testing.Short() || os.Getenv(Full) == "" }
+// They do with -short, and when all tests of a package run and PUREKUBE_FULL is not set. Whoever names tests with -run, or
+// lets them write files with -update, wants what these tests do.
+func Short() bool {
+	return testing.Short() || os.Getenv(Full) == "" && !given("test.run") && !given("update")
+}
+
+// given reports whether the flag has another value than without it.
+func given(name string) bool {
+	f := flag.Lookup(name)
+	return f != nil && f.Value.String() != f.DefValue
+}

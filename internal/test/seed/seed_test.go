@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,5 +86,29 @@ func TestFromVariable(t *testing.T) {
 func TestChoice_BadText(t *testing.T) {
 	for _, text := range []string{"Random", "-1", "1.5", "+", "0x10", "4711 +"} {
 		require.Error(t, (&Choice{}).Set(text), text)
+	}
+}
+
+func TestShort(t *testing.T) {
+	run, short := flag.Lookup("test.run").Value.String(), flag.Lookup("test.short").Value.String()
+	t.Cleanup(func() {
+		require.NoError(t, flag.Set("test.run", run))
+		require.NoError(t, flag.Set("test.short", short))
+	})
+	for _, tc := range []struct {
+		name, full, run, short string
+		want                   bool
+	}{
+		{"all tests", "", "", "false", true},
+		{"everything is asked for", "1", "", "false", false},
+		{"a test is named", "", "TestX", "false", false},
+		{"-short wins", "1", "TestX", "true", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Setenv(Full, tc.full)
+			require.NoError(t, flag.Set("test.run", tc.run))
+			require.NoError(t, flag.Set("test.short", tc.short))
+			require.Equal(t, tc.want, Short())
+		})
 	}
 }
