@@ -59,3 +59,18 @@ func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
 	}
 	require.Greater(t, equal, 100, "too few equal pairs to say anything")
 }
+
+// Whoever appends to a list of a rule, or changes it, changes no other rule.
+func TestCopiesShareNothing(t *testing.T) {
+	of := func(verb, group string) rule {
+		return rule{PolicyRule: &rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{}}}
+	}
+	rules := []rule{of("get", "apps"), of("list", "batch")}
+	copied := copyOf(rules)
+	require.Equal(t, []rbacv1.PolicyRule{*rules[0].PolicyRule, *rules[1].PolicyRule}, copied)
+	_ = append(copied[0].Verbs, "watch")
+	_ = append(copied[0].Resources, "pods")
+	copied[0].APIGroups[0] = "policy"
+	require.Equal(t, []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{"policy"}, Resources: []string{}}, *rules[1].PolicyRule}, copied)
+	require.Equal(t, of("get", "apps"), rules[0])
+}
