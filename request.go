@@ -64,9 +64,9 @@ type Request struct {
 	// ContinueOnError reports whether the later actions of the plan are right even if this call fails. If it is false
 	// and the call fails, do not send the requests of the later actions.
 	ContinueOnError bool
-	// Irreversible reports that the call cannot be undone, and that the API server makes the change even if the snapshot was
-	// too old for it. Before you make it, read what the plan rests on from the API server, and plan again: make the call
-	// only if that plan has it, too. It does not depend on done.
+	// Irreversible reports that the call cannot be undone, and that the API server makes the change even if the snapshot
+	// was too old for it. Before you make it, read what the plan rests on from the API server, and plan again: make the
+	// call only if that plan has it, too. It does not depend on done.
 	Irreversible bool
 }
 
@@ -83,11 +83,11 @@ func (t Template) Read() Request {
 	return Request{Verb: "get", Resource: t.Resource, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// WithSpecOf returns the request with the spec that the template has on the API server, in place of what the plan knew of
-// it: the types of this build lack the fields of a newer API, and so does Object. Read the template without types, for
-// example with a dynamic client. A template's spec never changes, so only the UID is compared: if the template has another
-// one, WithSpecOf returns an error with HTTP 409, a conflict. A request without a
-// Template or without an Object is returned as it is.
+// WithSpecOf returns the request with the spec that the template has on the API server, in place of what the plan knew
+// of it: the types of this build lack the fields of a newer API, and so does Object. Read the template without types,
+// for example with a dynamic client. A template's spec never changes, so only the UID is compared: if the template has
+// another one, WithSpecOf returns an error with HTTP 409, a conflict. A request without a Template or without an Object
+// is returned as it is.
 func (r Request) WithSpecOf(template *unstructured.Unstructured) (Request, error) {
 	if r.Template == nil || r.Object == nil {
 		return r, nil

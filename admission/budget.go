@@ -30,18 +30,20 @@ type BudgetOptions struct {
 // disruption: both compute the budget alike.
 //
 // A budget is judged by the workloads that it selects, whether or not their pods exist yet: a ReplicaSet, Deployment,
-// StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that could never allow a
-// disruption with the pods that exist already is not saved by pods to come. Without pods and workloads, the budget is judged
-// by its spec alone. With Refuse, a budget that cannot be computed is refused with 403, unless AllowUnknown is set: one that
-// needs a scale which the Index does not have, for example. Whether the object is valid is for the API server to say.
+// StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that could never
+// allow a disruption with the pods that exist already is not saved by pods to come. Without pods and workloads, the
+// budget is judged by its spec alone. With Refuse, a budget that cannot be computed is refused with 403, unless
+// AllowUnknown is set: one that needs a scale which the Index does not have, for example. Whether the object is valid
+// is for the API server to say.
 //
 // It cannot see:
 //   - other budgets. Two budgets that select the same pod make it impossible to evict;
 //   - custom resources that have no pods yet;
 //   - pods and scales of later: a budget that allows a disruption now may allow none after a scale-down.
 //
-// It decides CREATE and UPDATE of poddisruptionbudgets in policy/v1, not of their status. A budget with generateName and
-// without a name yet is judged as a new one. The package comment says what every decision answers, a nil Index for example.
+// It decides CREATE and UPDATE of poddisruptionbudgets in policy/v1, not of their status. A budget with generateName
+// and without a name yet is judged as a new one. The package comment says what every decision answers, a nil Index for
+// example.
 func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetOptions) *admissionv1.AdmissionResponse {
 	if response := budgetWrites.refusal(r); response != nil {
 		return response
@@ -62,7 +64,8 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	now, _ := index.Explain(disruption.KeyOf(budget))
 	index, _ = index.With(firstPods(index, budget.Namespace))
 	explanation, err := index.Explain(disruption.KeyOf(budget))
-	// Pods to come are a guess: if a ReplicaSet is missing from the Index, its pods may exist already. They make no budget better.
+	// Pods to come are a guess: if a ReplicaSet is missing from the Index, its pods may exist already. They make no budget
+	// better.
 	never := now.Budget != nil && now.Budget.Never || explanation.Budget != nil && explanation.Budget.Never
 	name := budget.Namespace + "/" + budget.Name
 	const before, after = "PodDisruptionBudget ", " never allows a disruption: nodes with its pods cannot be drained"

@@ -23,37 +23,39 @@ type ClusterRoleOptions struct {
 	// protected ClusterRole without allowed rules may get none.
 	//
 	// A rule is allowed if the allowed rules and the rules that the ClusterRole has together cover all of it, as the API
-	// server's own check of escalation has it: "*" covers everything, "*/scale" the subresource of every resource, "/api/*"
-	// all paths that begin so, and a rule without resourceNames every name.
+	// server's own check of escalation has it: "*" covers everything, "*/scale" the subresource of every resource,
+	// "/api/*" all paths that begin so, and a rule without resourceNames every name.
 	Allowed map[string][]rbacv1.PolicyRule
 }
 
-// ClusterRoleWrite refuses a write of any ClusterRole that brings a protected ClusterRole a rule outside its allow-list,
-// even for a moment.
+// ClusterRoleWrite refuses a write of any ClusterRole that brings a protected ClusterRole a rule outside its
+// allow-list, even for a moment.
 //
-// It protects against a writer who adds rules to admin, edit or view through aggregation, or writes them there. It holds
-// whoever aggregates: stock kube-controller-manager of any supported release, rbacaggregate, or both. A write is judged by
-// what it brings itself:
+// It protects against a writer who adds rules to admin, edit or view through aggregation, or writes them there. It
+// holds whoever aggregates: stock kube-controller-manager of any supported release, rbacaggregate, or both. A write is
+// judged by what it brings itself:
 //
 //   - The rules of the written ClusterRole, if it is protected or a protected ClusterRole aggregates it, directly or
-//     through others. The rules that it had there before, and the rules of the other ClusterRoles that are aggregated there
-//     already, are not new. So the writes of controllers pass, and so does every other write after a rule came without a
-//     review, for example a default rule of a newer Kubernetes.
-//   - Every rule there is, if the write gives a protected ClusterRole a new selector, of its own or of a ClusterRole that it
-//     aggregates: the selector lets in whatever anybody labels for it. For the same reason, the API server demands full
-//     authority of whoever writes an aggregationRule. Write aggregationRules before you protect the ClusterRole.
+//     through others. The rules that it had there before, and the rules of the other ClusterRoles that are aggregated
+//     there already, are not new. So the writes of controllers pass, and so does every other write after a rule came
+//     without a review, for example a default rule of a newer Kubernetes.
+//   - Every rule there is, if the write gives a protected ClusterRole a new selector, of its own or of a ClusterRole
+//     that it aggregates: the selector lets in whatever anybody labels for it. For the same reason, the API server
+//     demands full authority of whoever writes an aggregationRule. Write aggregationRules before you protect the
+//     ClusterRole.
 //
-// The selectors of a protected ClusterRole therefore never become more, and each ClusterRole that they match is judged when
-// it is written. So writes at the same time bring nothing together that none of them brings alone, and nothing depends on
-// reviews of the controllers' writes.
+// The selectors of a protected ClusterRole therefore never become more, and each ClusterRole that they match is judged
+// when it is written. So writes at the same time bring nothing together that none of them brings alone, and nothing
+// depends on reviews of the controllers' writes.
 //
-// That holds for an Index that is as new as the oldObject of the request. A list that was asked for after the request arrived,
-// from any API server and without a resourceVersion, is: it has every write that came before it, and oldObject was read
-// before it. See [ReadsClusterRoles]. A rule that
-// a protected ClusterRole loses between the list and the write still counts as one that it has.
+// That holds for an Index that is as new as the oldObject of the request. A list that was asked for after the request
+// arrived, from any API server and without a resourceVersion, is: it has every write that came before it, and oldObject
+// was read before it. See [ReadsClusterRoles]. A rule that a protected ClusterRole loses between the list and the write
+// still counts as one that it has.
 //
-// A refusal is 403 and names the protected ClusterRole and the rule. Also refused with 403 is what cannot be computed, for
-// example because the Index has two ClusterRoles of one name, and what takes more than ten million comparisons of rules.
+// A refusal is 403 and names the protected ClusterRole and the rule. Also refused with 403 is what cannot be computed,
+// for example because the Index has two ClusterRoles of one name, and what takes more than ten million comparisons of
+// rules.
 //
 // It cannot see:
 //   - rules that a protected ClusterRole has: they are never taken away. Nor does a refusal keep up with aggregation:
@@ -61,9 +63,9 @@ type ClusterRoleOptions struct {
 //   - RoleBindings and ClusterRoleBindings: who gets a ClusterRole;
 //   - writes that are not reviewed.
 //
-// It decides CREATE, UPDATE and DELETE of clusterroles in rbac.authorization.k8s.io/v1. The ClusterRole has its name, as in
-// the reviews of an API server, even if that was generated. Make the Index without MatchUpstream. The package comment says
-// what every decision answers, a nil Index for example.
+// It decides CREATE, UPDATE and DELETE of clusterroles in rbac.authorization.k8s.io/v1. The ClusterRole has its name,
+// as in the reviews of an API server, even if that was generated. Make the Index without MatchUpstream. The package
+// comment says what every decision answers, a nil Index for example.
 func ClusterRoleWrite(x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o ClusterRoleOptions) *admissionv1.AdmissionResponse {
 	if response := clusterRoleWrites.refusal(r); response != nil {
 		return response
@@ -120,8 +122,8 @@ func readClusterRoleWrite(r *admissionv1.AdmissionRequest) (w clusterRoleWrite, 
 	return w, nil
 }
 
-// written is the Index with this version of a ClusterRole in place of any other, and tells of which ClusterRoles it is a
-// source, through all levels, itself included. It is the source of none if the version is nil.
+// written is the Index with this version of a ClusterRole in place of any other, and tells of which ClusterRoles it is
+// a source, through all levels, itself included. It is the source of none if the version is nil.
 func written(x *rbacaggregate.Index, name string, role *rbacv1.ClusterRole) (*rbacaggregate.Index, func(of string) bool) {
 	// Without any version first: then all that aggregates this one is affected by it, whatever the Index had.
 	x, _ = x.Without(snapshotOf(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}))

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// maxComparisons bounds the work for one protected ClusterRole: how often an entry of a rule, or each 32 bytes of a long
-// one, may be looked for in another rule. Writers choose both rules.
+// maxComparisons bounds the work for one protected ClusterRole: how often an entry of a rule, or each 32 bytes of a
+// long one, may be looked for in another rule. Writers choose both rules.
 const maxComparisons = 10_000_000
 
-// coverage says which rules are covered by a list of others: every single thing that they allow is allowed by one of the
-// others. It is what Covers of k8s.io/component-helpers says, without its product of verbs, groups, resources and names.
+// coverage says which rules are covered by a list of others: every single thing that they allow is allowed by one of
+// the others. It is what Covers of k8s.io/component-helpers says, without its product of verbs, groups, resources and
+// names.
 type coverage struct {
 	by   []coveringRule
 	same sets.Set[string] // the texts of the covering rules
@@ -83,7 +84,8 @@ func (c *coverage) coversURL(by *coveringRule, url string) bool {
 	return by.urls.Has(url) || slices.ContainsFunc(by.prefixes, func(prefix string) bool { return strings.HasPrefix(url, prefix) })
 }
 
-// covers reports whether a rule is covered. It is false as well if that takes too many comparisons: left is negative then.
+// covers reports whether a rule is covered. It is false as well if that takes too many comparisons: left is negative
+// then.
 func (c *coverage) covers(r rbacv1.PolicyRule) bool {
 	if c.same.Has(textOf(r)) {
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Indexes are the objects that [Decide] decides by. Leave an Index nil whose objects are not known, or that the answer does
-// not depend on: see [ReadsServiceCIDRs] and [ReadsClusterRoles].
+// Indexes are the objects that [Decide] decides by. Leave an Index nil whose objects are not known, or that the answer
+// does not depend on: see [ReadsServiceCIDRs] and [ReadsClusterRoles].
 type Indexes struct {
 	ServiceCIDRs *servicecidr.Index
 	ClusterRoles *rbacaggregate.Index
@@ -28,7 +28,8 @@ type Options struct {
 
 // Decide answers a request with the decision that it is for: [ServiceCIDRDelete], [ClusterRoleWrite], [Eviction] or
 // [BudgetWrite]. A request for none of them is allowed, since it has nothing to do with them; for a ClusterRole that is
-// no request, since ClusterRoleWrite refuses what it does not know. A request that is nil or has no UID is refused with 400.
+// no request, since ClusterRoleWrite refuses what it does not know. A request that is nil or has no UID is refused with
+// 400.
 func Decide(x Indexes, r *admissionv1.AdmissionRequest, o Options) *admissionv1.AdmissionResponse {
 	switch {
 	case r == nil || r.UID == "" || clusterRoleWrites.about(r):
@@ -43,20 +44,20 @@ func Decide(x Indexes, r *admissionv1.AdmissionRequest, o Options) *admissionv1.
 	return allowed(r)
 }
 
-// ReadsServiceCIDRs reports whether the answer to a request depends on Indexes.ServiceCIDRs. Make that Index for the review
-// then, from lists of the API server, and leave it nil for other requests.
+// ReadsServiceCIDRs reports whether the answer to a request depends on Indexes.ServiceCIDRs. Make that Index for the
+// review then, from lists of the API server, and leave it nil for other requests.
 func ReadsServiceCIDRs(r *admissionv1.AdmissionRequest) bool {
 	return serviceCIDRDeletes.refusal(r) == nil
 }
 
-// ReadsClusterRoles reports whether the answer to a request depends on Indexes.ClusterRoles, as [ReadsServiceCIDRs] does. It
-// does not for a deletion, which brings no rules, and where no ClusterRole is protected.
+// ReadsClusterRoles reports whether the answer to a request depends on Indexes.ClusterRoles, as [ReadsServiceCIDRs]
+// does. It does not for a deletion, which brings no rules, and where no ClusterRole is protected.
 func ReadsClusterRoles(r *admissionv1.AdmissionRequest, o ClusterRoleOptions) bool {
 	return clusterRoleWrites.refusal(r) == nil && r.Operation != admissionv1.Delete && len(o.Allowed) > 0
 }
 
-// EvictionOf returns the pod that a request evicts, and whether it is a dry run: an eviction may ask for that in its options
-// alone. The name is zero for a request that is no eviction, or does not decode.
+// EvictionOf returns the pod that a request evicts, and whether it is a dry run: an eviction may ask for that in its
+// options alone. The name is zero for a request that is no eviction, or does not decode.
 func EvictionOf(r *admissionv1.AdmissionRequest) (pod types.NamespacedName, dryRun bool) {
 	if r == nil || !evictions.decides(r) {
 		return pod, false

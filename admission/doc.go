@@ -5,16 +5,16 @@
 //		Allowed: map[string][]rbacv1.PolicyRule{"view": readPods},
 //	})
 //
-// There are four decisions: [ServiceCIDRDelete], [ClusterRoleWrite], [Eviction] and [BudgetWrite]. [Decide] picks the one
-// that a request is for. Each is a pure function: it makes no call, reads no clock and remembers nothing.
+// There are four decisions: [ServiceCIDRDelete], [ClusterRoleWrite], [Eviction] and [BudgetWrite]. [Decide] picks the
+// one that a request is for. Each is a pure function: it makes no call, reads no clock and remembers nothing.
 //
 // # What every decision answers
 //
 // What cannot be decided is refused, with a code and a message for the writer. Nothing else depends on the
 // failurePolicy of the webhook. For all four:
 //
-//   - A nil Index says that its objects are not known: 503, and 429 for an eviction, so that kubectl drain tries again. Both
-//     have details.retryAfterSeconds.
+//   - A nil Index says that its objects are not known: 503, and 429 for an eviction, so that kubectl drain tries again.
+//     Both have details.retryAfterSeconds.
 //   - A nil request, one without a UID, or one for another resource, version, subresource or operation: 400. Where a
 //     webhook gets other requests as well, call Decide.
 //   - An object that is missing, does not decode, is of another kind or has another name than the request: 400. Fields
@@ -27,16 +27,17 @@
 //
 // # The caller's duties
 //
-//  1. List ServiceCIDRs with IPAddresses, or ClusterRoles, for each review that [ReadsServiceCIDRs] or [ReadsClusterRoles] is true
-//     for: without a resourceVersion, all pages, after the review has arrived. If a list fails, refuse with [NotNow]. Nothing
-//     checks these writes again, and how old a cache is cannot be known.
+//  1. List ServiceCIDRs with IPAddresses, or ClusterRoles, for each review that [ReadsServiceCIDRs] or
+//     [ReadsClusterRoles] is true for: without a resourceVersion, all pages, after the review has arrived. If a list
+//     fails, refuse with [NotNow]. Nothing checks these writes again, and how old a cache is cannot be known.
 //  2. Build the disruption Index from caches of all objects that its package lists among its duties, after every event
 //     handler has seen the initial list. Pass nil until then. The API server checks the budget again after the review.
 //  3. Set Snapshot.Now of the disruption Index: Index.With(disruption.Snapshot{Now: now}).
-//  4. Two writes that are fine alone may not be fine together. An allowed deletion or eviction has to count before a list or
-//     the watch shows it: package admission/memory does that for evictions, and clientgo.NewWebhook for both.
+//  4. Two writes that are fine alone may not be fine together. An allowed deletion or eviction has to count before a
+//     list or the watch shows it: package admission/memory does that for evictions, and clientgo.NewWebhook for both.
 //  5. Answer in time, and limit the size of a review: package admission/webhook does that.
-//  6. In the ValidatingWebhookConfiguration, set failurePolicy Fail for ClusterRoles and ServiceCIDRs. docs/webhook.md says why.
+//  6. In the ValidatingWebhookConfiguration, set failurePolicy Fail for ClusterRoles and ServiceCIDRs. docs/webhook.md
+//     says why.
 //
 // # Cost
 //

@@ -23,7 +23,8 @@ type EvictionOptions struct {
 	AllowUnknown bool
 }
 
-// Eviction refuses an eviction that the pod's budget does not allow when the budget is computed from the pods as they are.
+// Eviction refuses an eviction that the pod's budget does not allow when the budget is computed from the pods as they
+// are.
 //
 // It protects against evictions by a budget status that is out of date. The API server decides by the status that was
 // written last, and it does so after the webhook: an eviction needs the consent of both. So the answer holds with any

@@ -83,8 +83,8 @@ type object interface {
 	runtime.Object
 }
 
-// read decodes an object of a request, and gives it the name and the namespace of the request where it has none. field is
-// the object's field in the request. versions are the apiVersions that the object may have.
+// read decodes an object of a request, and gives it the name and the namespace of the request where it has none. field
+// is the object's field in the request. versions are the apiVersions that the object may have.
 func read[T any, P interface {
 	object
 	*T

@@ -61,8 +61,8 @@ func refused(r *admissionv1.AdmissionRequest, code int32, format string, args ..
 	return response
 }
 
-// NotNow refuses a request that cannot be decided at the moment, whatever it is for: 503, and 429 for an eviction, so that
-// kubectl drain tries again. why is the message, for example "the webhook could not decide in time".
+// NotNow refuses a request that cannot be decided at the moment, whatever it is for: 503, and 429 for an eviction, so
+// that kubectl drain tries again. why is the message, for example "the webhook could not decide in time".
 func NotNow(r *admissionv1.AdmissionRequest, why string) *admissionv1.AdmissionResponse {
 	code := int32(unavailable)
 	if r != nil && r.SubResource == "eviction" {

@@ -21,8 +21,8 @@ var reasons = []metav1.StatusReason{
 	metav1.StatusReasonServiceUnavailable,
 }
 
-// Answer is the API server's answer as the label of a metric. It has few values: "OK", "Vetoed", a reason of the API such
-// as "Conflict", the HTTP code of a refusal without such a reason, for example "403", or "NoAnswer".
+// Answer is the API server's answer as the label of a metric. It has few values: "OK", "Vetoed", a reason of the API
+// such as "Conflict", the HTTP code of a refusal without such a reason, for example "403", or "NoAnswer".
 func (r ActionResult) Answer() string {
 	var status apierrors.APIStatus
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Cluster is what a controller works with. Controllers may share all of it. Give each a Client and a Lookup with a rate of
-// its own where one of them must not use up the rate of the others.
+// Cluster is what a controller works with. Controllers may share all of it. Give each a Client and a Lookup with a rate
+// of its own where one of them must not use up the rate of the others.
 type Cluster struct {
 	// Informers are required. Start them when the controllers are made.
 	Informers Informers
@@ -21,8 +21,8 @@ type Cluster struct {
 	Lookup interface {
 		Lookup(context.Context, purekube.Need) (purekube.Answer, error)
 	}
-	// ServiceCIDRs lists all ServiceCIDRs and IPAddresses, before a finalizer is removed: see [ListServiceCIDRs]. It is required
-	// for ServiceCIDRs, and otherwise not used.
+	// ServiceCIDRs lists all ServiceCIDRs and IPAddresses, before a finalizer is removed: see [ListServiceCIDRs]. It is
+	// required for ServiceCIDRs, and otherwise not used.
 	ServiceCIDRs func(context.Context) (servicecidr.Snapshot, error)
 	// PodGroups is required for ResourceClaims with resourceclaim.Options.PodGroupOf, and otherwise not used.
 	PodGroups *PodGroups

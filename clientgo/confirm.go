@@ -9,7 +9,8 @@ import (
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-// confirmTimeout is for everything that is read to confirm a plan. The API server keeps the rest of a list for five minutes.
+// confirmTimeout is for everything that is read to confirm a plan. The API server keeps the rest of a list for five
+// minutes.
 const confirmTimeout = 2 * time.Minute
 
 var errNoConfirm = errors.New("it cannot be undone, and Options.Confirm is nil")
@@ -36,6 +37,7 @@ func (c *Controller[X, S, A]) fresh(ctx context.Context, key purekube.Key) (pure
 		return purekube.Result[A]{}, err
 	}
 	index, _ := c.empty.With(s)
-	result, _ := index.Plan(key) // what is wrong with an object makes a plan stricter, and is in the error of the plan before
+	// what is wrong with an object makes a plan stricter, and is in the error of the plan before
+	result, _ := index.Plan(key)
 	return result, nil
 }

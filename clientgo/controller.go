@@ -19,8 +19,8 @@ import (
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-// LookupsDeadline is how long the status of a PodDisruptionBudget waits for lookups. Then the status is written that allows
-// nothing, and the right one when all lookups are answered.
+// LookupsDeadline is how long the status of a PodDisruptionBudget waits for lookups. Then the status is written that
+// allows nothing, and the right one when all lookups are answered.
 const LookupsDeadline = reconcile.LookupsDeadline
 
 // PauseAfterRetries is how long a key rests whose retries did not help, or whose action was vetoed.
@@ -47,9 +47,9 @@ type Options[X, S any] struct {
 	Prepare func(index X) X
 	// At returns what the Index does not learn from events: the time, for most packages.
 	At func(now time.Time, index X) S
-	// Confirm reads from the API server what the plan of a key rests on, past every cache, and returns a Snapshot with all that
-	// the plan reads, the time included. The key is planned again with it before a request is sent that is Irreversible: see
-	// [purekube.Request]. Nil: no such request is sent.
+	// Confirm reads from the API server what the plan of a key rests on, past every cache, and returns a Snapshot with all
+	// that the plan reads, the time included. The key is planned again with it before a request is sent that is
+	// Irreversible: see [purekube.Request]. Nil: no such request is sent.
 	Confirm func(ctx context.Context, key purekube.Key) (S, error)
 	// Answers puts the answers to lookups into a Snapshot. Nil: the package has no Needs.
 	Answers func(map[purekube.Need]purekube.Answer) S
@@ -61,13 +61,14 @@ type Options[X, S any] struct {
 	// RetryProblems is for a package whose plans are to be made again when they have an error. For others, only an
 	// event can make it go.
 	RetryProblems bool
-	// Retries is how often a key that fails is tried again in quick succession, before it rests for PauseAfterRetries; 0 is
-	// without end.
+	// Retries is how often a key that fails is tried again in quick succession, before it rests for PauseAfterRetries; 0
+	// is without end.
 	Retries int
 }
 
 // Controller runs a package of purekube: events become changes of its Index, the keys that they affect go into a work
-// queue, and workers plan these keys and carry the plans out. X is the Index of the package, S its Snapshot, A its Action.
+// queue, and workers plan these keys and carry the plans out. X is the Index of the package, S its Snapshot, A its
+// Action.
 //
 // What is queued, what waits and what is tried again is decided by internal/reconcile, which the model of
 // internal/test searches.
@@ -78,8 +79,8 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	looking workqueue.TypedDelayingInterface[purekube.Need]
 	watched []*watched
 	broken  error
-	// empty is the Index of a cluster without objects, and reads are Options.Confirm. One plan is confirmed at a time: what is
-	// read for it may be as large as the caches.
+	// empty is the Index of a cluster without objects, and reads are Options.Confirm. One plan is confirmed at a time:
+	// what is read for it may be as large as the caches.
 	empty      X
 	reads      func(context.Context, purekube.Key) (S, error)
 	confirming chan struct{}
@@ -124,8 +125,8 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 // Name is the name of the controller.
 func (c *Controller[X, S, A]) Name() string { return c.name }
 
-// HasSynced reports whether the handlers have seen every object that the informers listed at the start. A full cache is not
-// enough: a plan from half an Index would take what is missing from it for gone.
+// HasSynced reports whether the handlers have seen every object that the informers listed at the start. A full cache is
+// not enough: a plan from half an Index would take what is missing from it for gone.
 func (c *Controller[X, S, A]) HasSynced() bool {
 	for _, w := range c.watched {
 		if !w.synced() {
@@ -166,15 +167,15 @@ func (c *Controller[X, S, A]) enqueue(keys []purekube.Key) {
 // Stop begins no new plan. Run returns when the plans under way are finished: their writes take 30 seconds at most.
 func (c *Controller[X, S, A]) Stop() { c.stop() }
 
-// ErrRestored is the error of Run where the cache of an informer went back to an older resourceVersion: etcd was restored
-// from a backup. End the process, and start it again: what its controllers remember, looked up and wait for is of the cluster
-// from before the restore.
+// ErrRestored is the error of Run where the cache of an informer went back to an older resourceVersion: etcd was
+// restored from a backup. End the process, and start it again: what its controllers remember, looked up and wait for is
+// of the cluster from before the restore.
 var ErrRestored = errors.New("etcd was restored from a backup: start again")
 
 var errRanBefore = errors.New("a controller runs once")
 
-// Run waits until HasSynced, and plans until ctx is done. Then it returns nil: calls under way end with ctx. To let plans
-// that are under way come to their end, call Stop before. Run it once, and only while no other replica runs.
+// Run waits until HasSynced, and plans until ctx is done. Then it returns nil: calls under way end with ctx. To let
+// plans that are under way come to their end, call Stop before. Run it once, and only while no other replica runs.
 //
 // It returns [ErrRestored] where etcd was restored from a backup. Calls under way end then, too.
 //
@@ -300,7 +301,8 @@ func (c *Controller[X, S, A]) work(ctx, ending context.Context, cutOff context.C
 	}
 }
 
-// lookAtCaches ends everything with ErrRestored where the cache of an informer is at an older version than at the last look.
+// lookAtCaches ends everything with ErrRestored where the cache of an informer is at an older version than at the last
+// look.
 func (c *Controller[X, S, A]) lookAtCaches(cutOff context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

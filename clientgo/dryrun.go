@@ -12,8 +12,8 @@ import (
 // DryRun is a [Client] that logs requests and sends none.
 type DryRun struct{}
 
-// Do logs the request with the logger of the context. It returns the object of a create or an update as it would be sent, so
-// that the requests after it can be logged as well. A name that the API server would generate is not in it.
+// Do logs the request with the logger of the context. It returns the object of a create or an update as it would be
+// sent, so that the requests after it can be logged as well. A name that the API server would generate is not in it.
 func (DryRun) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
 	if _, err := pathOf(r); err != nil {
 		return nil, err

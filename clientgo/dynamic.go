@@ -13,8 +13,9 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// DynamicExecutor sends requests with client-go's dynamic client. It returns objects of type *unstructured.Unstructured.
-// For tests, package fake makes a dynamic client: client-go's own fake knows no strategic merge patch and no generateName.
+// DynamicExecutor sends requests with client-go's dynamic client. It returns objects of type
+// *unstructured.Unstructured. For tests, package fake makes a dynamic client: client-go's own fake knows no strategic
+// merge patch and no generateName.
 type DynamicExecutor struct{ Client dynamic.Interface }
 
 // Do makes the call, as [Executor.Do] does.

@@ -24,8 +24,8 @@ type Client interface {
 	Do(context.Context, purekube.Request) (runtime.Object, error)
 }
 
-// Executor sends requests with a REST client, whatever their resource. It returns typed objects of the kinds that client-go
-// knows.
+// Executor sends requests with a REST client, whatever their resource. It returns typed objects of the kinds that
+// client-go knows.
 type Executor struct {
 	client rest.Interface
 	// templates are the UIDs and the specs of the last that were read. The spec of a template never changes, so that many
@@ -48,16 +48,16 @@ func NewExecutor(config *rest.Config) (*Executor, error) {
 	return ExecutorFor(client), nil
 }
 
-// ExecutorFor returns an Executor that makes its calls with this client, of whatever group: client-go's own clients have one
-// each, for example kubernetes.Interface.CoreV1().RESTClient().
+// ExecutorFor returns an Executor that makes its calls with this client, of whatever group: client-go's own clients
+// have one each, for example kubernetes.Interface.CoreV1().RESTClient().
 func ExecutorFor(client rest.Interface) *Executor {
 	const templates = 100
 	return &Executor{client, lru.New(templates)}
 }
 
-// Do makes the call and returns the object that the API server answered with. Before a create with a Template it reads that
-// object. It does not retry: a controller does so from its queue. A request whose group, version, resource, namespace, name
-// or subresource is not one segment of a URL path ("..", "a/b", "%2e") is an error, and is not sent.
+// Do makes the call and returns the object that the API server answered with. Before a create with a Template it reads
+// that object. It does not retry: a controller does so from its queue. A request whose group, version, resource,
+// namespace, name or subresource is not one segment of a URL path ("..", "a/b", "%2e") is an error, and is not sent.
 func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
 	path, err := pathOf(r)
 	if err != nil {
@@ -126,8 +126,8 @@ func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, 
 	return object, err
 }
 
-// template reads a template with all the fields that the API server has. A typed decoder drops the fields that this version of
-// client-go does not know.
+// template reads a template with all the fields that the API server has. A typed decoder drops the fields that this
+// version of client-go does not know.
 func (e *Executor) template(ctx context.Context, t purekube.Template) (*unstructured.Unstructured, error) {
 	if known, ok := e.templates.Get(t.UID); ok {
 		return known.(*unstructured.Unstructured), nil

@@ -3,13 +3,14 @@ package clientgo
 import "github.com/purekube/purekube"
 
 const (
-	// keysOfATurn and lookupsOfATurn are how many of a namespace are taken before the next one has its turn. A claim has at most
-	// 256 consumers, so a turn finishes its lookups: answers that wait for the rest of all other namespaces are too old then.
+	// keysOfATurn and lookupsOfATurn are how many of a namespace are taken before the next one has its turn. A claim has
+	// at most 256 consumers, so a turn finishes its lookups: answers that wait for the rest of all other namespaces are
+	// too old then.
 	keysOfATurn, lookupsOfATurn = 1, 256
 )
 
-// fair is the order in which keys are planned and lookups are made: namespaces take turns, so that one with thousands does not
-// delay the others.
+// fair is the order in which keys are planned and lookups are made: namespaces take turns, so that one with thousands
+// does not delay the others.
 type fair[T any] struct {
 	namespace func(T) string
 	// turn is how many a namespace has in its turn, and taken how many the first one of turns has had.

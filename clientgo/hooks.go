@@ -7,14 +7,15 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Hooks add behaviour of your own to controllers. All may be nil. Workers call them at the same time, and wait for them.
+// Hooks add behaviour of your own to controllers. All may be nil. Workers call them at the same time, and wait for
+// them.
 type Hooks struct {
 	// Filter reports whether a key is to be planned. It is asked each time, so that its answer may change; a key that was
 	// left out is planned after its next event. The objects count for the plans of other keys all the same. Events and
 	// workers of the controller wait for it: it must be quick, and must not call the controller.
 	Filter func(controller string, key purekube.Key) bool
-	// BeforeSend sees each action before it is sent. It may change the request. A claim that is created gets the spec of its
-	// template: to change that spec, set the request's Template to nil as well. An error is a veto: the action is not
+	// BeforeSend sees each action before it is sent. It may change the request. A claim that is created gets the spec of
+	// its template: to change that spec, set the request's Template to nil as well. An error is a veto: the action is not
 	// sent, nor are those behind it in the plan, unless its request says ContinueOnError. The veto is logged, OnAction
 	// sees it as [ActionResult.Vetoed], and the key is planned after its next event, or ten minutes later.
 	BeforeSend func(ctx context.Context, a Sending) error

@@ -15,14 +15,14 @@ import (
 // Informer is what a controller needs of an informer: client-go's SharedIndexInformer has it, and controller-runtime's
 // cache.Informer.
 //
-// Where an informer has a method LastSyncResourceVersion() string, as client-go's has, a controller notices by it that etcd was
-// restored from a backup: see [ErrRestored].
+// Where an informer has a method LastSyncResourceVersion() string, as client-go's has, a controller notices by it that
+// etcd was restored from a backup: see [ErrRestored].
 type Informer interface {
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// Informers returns the informer for objects of the type of its argument, for example &corev1.Pod{}. Starting it is up to
-// the caller.
+// Informers returns the informer for objects of the type of its argument, for example &corev1.Pod{}. Starting it is up
+// to the caller.
 type Informers func(object runtime.Object) (Informer, error)
 
 // FromFactory returns the informers of a factory. Start the factory when all controllers are made.

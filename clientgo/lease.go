@@ -23,10 +23,10 @@ import (
 // A replica that loses the Lease cuts its requests off. They may still take effect, so the Lease is given up
 // only where all requests have ended, as after [Set.Stop]: otherwise the next leader waits for the whole Duration.
 //
-// A replica whose process was stopped for a while, or whose renewals hang, sends no request later than RenewDeadline after
-// the last renewal: each request is checked before it is sent. So two replicas overlap by one request in flight at most, as
-// long as Duration is longer than RenewDeadline and a request, and their clocks run at the same speed. The time for which a
-// virtual machine is suspended does not count on all systems.
+// A replica whose process was stopped for a while, or whose renewals hang, sends no request later than RenewDeadline
+// after the last renewal: each request is checked before it is sent. So two replicas overlap by one request in flight
+// at most, as long as Duration is longer than RenewDeadline and a request, and their clocks run at the same speed. The
+// time for which a virtual machine is suspended does not count on all systems.
 type Lease struct {
 	Namespace, Name string
 	// Duration is how long another replica waits after the last renewal, RenewDeadline how long the leader works without
@@ -158,8 +158,8 @@ func (e *elected) giveUp(log klog.Logger) {
 	}
 }
 
-// mayWrite is an error where the Lease should have been renewed and was not. The elector ends the work then, too, but later:
-// it tries once more, or this process was stopped for a while.
+// mayWrite is an error where the Lease should have been renewed and was not. The elector ends the work then, too, but
+// later: it tries once more, or this process was stopped for a while.
 func (e *elected) mayWrite() error {
 	if !e.IsLeader() {
 		return ErrLeaseLost

@@ -30,9 +30,9 @@ var (
 )
 
 // ListServiceCIDRs returns a function that lists all ServiceCIDRs and IPAddresses of a cluster, past every cache. Its
-// Snapshot has nothing else. An error of the API server, an expired list, an answer without a resourceVersion and the end of
-// the context are errors: then there is no Snapshot, since an object that is missing from a list would count as gone. For
-// tests, package fake makes lists with a resourceVersion; client-go's own fake does not.
+// Snapshot has nothing else. An error of the API server, an expired list, an answer without a resourceVersion and the
+// end of the context are errors: then there is no Snapshot, since an object that is missing from a list would count as
+// gone. For tests, package fake makes lists with a resourceVersion; client-go's own fake does not.
 func ListServiceCIDRs(client kubernetes.Interface) func(context.Context) (servicecidr.Snapshot, error) {
 	return func(ctx context.Context) (servicecidr.Snapshot, error) {
 		if client == nil {
@@ -63,8 +63,8 @@ func listClusterRoles(ctx context.Context, client kubernetes.Interface, pages in
 	return s, nil
 }
 
-// listAll lists all objects of a kind as they are now, in no more pages than that. All pages show the moment of the first
-// one. It does not begin again with a list of another moment where that one has expired.
+// listAll lists all objects of a kind as they are now, in no more pages than that. All pages show the moment of the
+// first one. It does not begin again with a list of another moment where that one has expired.
 func listAll[T any, P interface {
 	*T
 	runtime.Object

@@ -26,8 +26,8 @@ type Getter interface {
 	Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error)
 }
 
-// Lookup answers the Needs of plans from the API server: Pods, ResourceClaims, ReplicaSets, and the scale of any kind. It is
-// safe for concurrent use.
+// Lookup answers the Needs of plans from the API server: Pods, ResourceClaims, ReplicaSets, and the scale of any kind.
+// It is safe for concurrent use.
 type Lookup struct {
 	get    Getter
 	scales *scales
@@ -46,9 +46,9 @@ func NewLookup(config *rest.Config) (*Lookup, error) {
 	return LookupFor(get, kinds), nil
 }
 
-// LookupFor returns a Lookup with these clients. The client of the kinds must not have a cache: it shows what the API server
-// has now. While it answers, it is asked for a group version twice in ten seconds at most, and every five seconds while it
-// does not.
+// LookupFor returns a Lookup with these clients. The client of the kinds must not have a cache: it shows what the API
+// server has now. While it answers, it is asked for a group version twice in ten seconds at most, and every five
+// seconds while it does not.
 func LookupFor(get Getter, kinds discovery.ServerResourcesInterface) *Lookup {
 	return &Lookup{get, newScales(get, kinds, resetEvery)}
 }
@@ -66,8 +66,8 @@ var resources = map[string]struct {
 	"ReplicaSet":    {appsv1.SchemeGroupVersion.WithResource("replicasets"), func() runtime.Object { return &appsv1.ReplicaSet{} }},
 }
 
-// Lookup answers one Need. Objects that the API server does not have are the zero Answer. Answer.Err is final: the kind has
-// no scale, or no such kind exists. An error that another attempt may mend is returned; it may say when
+// Lookup answers one Need. Objects that the API server does not have are the zero Answer. Answer.Err is final: the kind
+// has no scale, or no such kind exists. An error that another attempt may mend is returned; it may say when
 // (errors.SuggestsClientDelay of apimachinery).
 //
 // All objects of a kind without a scale cost one request in ten seconds.
@@ -101,8 +101,8 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 	return purekube.Answer{Object: found}, nil
 }
 
-// isOf checks that an answer with status 200 is about the object that was asked for. Plans would take another object, or
-// none at all, for one that was recreated under the name, and release what the first one uses.
+// isOf checks that an answer with status 200 is about the object that was asked for. Plans would take another object,
+// or none at all, for one that was recreated under the name, and release what the first one uses.
 func isOf(found runtime.Object, n purekube.Need) error {
 	of, err := meta.Accessor(found)
 	if err != nil {
@@ -138,8 +138,8 @@ func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer
 	return purekube.Answer{Object: group}, nil
 }
 
-// isGone reports whether the API server says that there is no such object. A 404 without a Status is not about the object:
-// the API server does not serve the version, or something else answered.
+// isGone reports whether the API server says that there is no such object. A 404 without a Status is not about the
+// object: the API server does not serve the version, or something else answered.
 func isGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }

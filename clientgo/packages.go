@@ -23,7 +23,8 @@ type PackageOptions struct {
 	Disruption    disruption.Options
 }
 
-// Match returns the options that make the requests of that release's kube-controller-manager; the zero value if it is empty.
+// Match returns the options that make the requests of that release's kube-controller-manager; the zero value if it is
+// empty.
 func Match(r purekube.Upstream) PackageOptions {
 	return PackageOptions{
 		ServiceCIDR:   servicecidr.Options{MatchUpstream: r},

@@ -14,8 +14,8 @@ import (
 	"github.com/purekube/purekube/resourceclaim"
 )
 
-// PodGroups is where the controller of ResourceClaims reads PodGroups. No version of their API is in all supported releases
-// of Kubernetes (v1.36 has v1alpha2, v1.37 has v1beta1), so you say which one your API server serves.
+// PodGroups is where the controller of ResourceClaims reads PodGroups. No version of their API is in all supported
+// releases of Kubernetes (v1.36 has v1alpha2, v1.37 has v1beta1), so you say which one your API server serves.
 //
 // The account needs more rights with it: get, list and watch of podgroups in the group scheduling.k8s.io, and patch of
 // podgroups/status.
@@ -44,8 +44,8 @@ func (g *PodGroups) check() error {
 	return nil
 }
 
-// podGroupLookup asks for PodGroups in their version: an API server answers 404 to any other version, and a PodGroup that is
-// not there loses its claims.
+// podGroupLookup asks for PodGroups in their version: an API server answers 404 to any other version, and a PodGroup
+// that is not there loses its claims.
 type podGroupLookup struct {
 	lookup interface {
 		Lookup(context.Context, purekube.Need) (purekube.Answer, error)

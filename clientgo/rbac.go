@@ -71,8 +71,8 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 }
 
 // PolicyRules returns the rules of a ClusterRole that lets the controllers of these names do what they have to, events
-// included: one rule for each resource, sorted. A Lease needs create, get and update of leases in its namespace besides. With
-// DryRun the verbs get, list and watch are enough.
+// included: one rule for each resource, sorted. A Lease needs create, get and update of leases in its namespace
+// besides. With DryRun the verbs get, list and watch are enough.
 func PolicyRules(names ...string) ([]rbacv1.PolicyRule, error) {
 	type resource struct{ group, name string }
 	verbs := map[resource]map[string]bool{}

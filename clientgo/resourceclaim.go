@@ -15,9 +15,9 @@ import (
 // ResourceClaimController is the controller of [NewResourceClaim].
 type ResourceClaimController = Controller[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action]
 
-// NewResourceClaim returns a controller of ResourceClaims. It watches Pods, ResourceClaims and ResourceClaimTemplates, and
-// looks up pods and claims whose absence from the informers proves nothing. With Options.PodGroupOf it watches and looks up
-// PodGroups, too: Cluster.PodGroups says where, and without it the error is [ErrPodGroups].
+// NewResourceClaim returns a controller of ResourceClaims. It watches Pods, ResourceClaims and ResourceClaimTemplates,
+// and looks up pods and claims whose absence from the informers proves nothing. With Options.PodGroupOf it watches and
+// looks up PodGroups, too: Cluster.PodGroups says where, and without it the error is [ErrPodGroups].
 func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimController, error) {
 	type S = resourceclaim.Snapshot
 	if o.PodGroupOf != nil {

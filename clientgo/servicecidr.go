@@ -22,8 +22,8 @@ const serviceCIDRRetries = 15
 
 // NewServiceCIDR returns a controller of ServiceCIDRs. It watches ServiceCIDRs and IPAddresses.
 //
-// Before it removes a finalizer, it lists both with Cluster.ServiceCIDRs, and plans again: an informer whose watch hangs, or
-// whose handlers are behind, does not show every address.
+// Before it removes a finalizer, it lists both with Cluster.ServiceCIDRs, and plans again: an informer whose watch
+// hangs, or whose handlers are behind, does not show every address.
 func NewServiceCIDR(c Cluster, o servicecidr.Options) (*ServiceCIDRController, error) {
 	type S = servicecidr.Snapshot
 	m := &cidrmemory.Memory{}

@@ -68,8 +68,8 @@ type Set struct {
 
 var errSetRanBefore = errors.New("a Set runs once")
 
-// New returns controllers for the API server of this configuration. It makes no request. What is wrong with the options is
-// the error of Err and of Run.
+// New returns controllers for the API server of this configuration. It makes no request. What is wrong with the options
+// is the error of Err and of Run.
 func New(config *rest.Config, o SetOptions) *Set {
 	s := &Set{stopped: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopped) })
@@ -160,8 +160,8 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 // Err is what is wrong with the options.
 func (s *Set) Err() error { return s.err }
 
-// Unsynced are the names of the controllers that have not seen every object yet: a readiness check fails while there are any.
-// There are none while this replica waits for its Lease: it has no informers then, and nothing to see.
+// Unsynced are the names of the controllers that have not seen every object yet: a readiness check fails while there
+// are any. There are none while this replica waits for its Lease: it has no informers then, and nothing to see.
 func (s *Set) Unsynced() []string {
 	var names []string
 	for _, c := range s.controllers {
@@ -180,12 +180,12 @@ func (s *Set) Stop() {
 	}
 }
 
-// Run runs the controllers until ctx is done, or while it has the Lease. Calls under way end with ctx; Stop lets them come to
-// their end. Run it once and, without a Lease, only while no other replica runs.
+// Run runs the controllers until ctx is done, or while it has the Lease. Calls under way end with ctx; Stop lets them
+// come to their end. Run it once and, without a Lease, only while no other replica runs.
 //
-// The informers start with the Lease: what a replica knows begins with lists that it made while it led. When the Lease is
-// lost, Run returns [ErrLeaseLost], and where etcd was restored from a backup, [ErrRestored]: end the process then, since the
-// next leader begins with nothing, too.
+// The informers start with the Lease: what a replica knows begins with lists that it made while it led. When the Lease
+// is lost, Run returns [ErrLeaseLost], and where etcd was restored from a backup, [ErrRestored]: end the process then,
+// since the next leader begins with nothing, too.
 func (s *Set) Run(ctx context.Context) error {
 	if s.err != nil {
 		return s.err

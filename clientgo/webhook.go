@@ -40,16 +40,16 @@ var reviewed = []runtime.Object{
 
 // Webhook is a handler that answers admission reviews with the decisions of package admission.
 //
-// A deletion of a ServiceCIDR and a write of a ClusterRole are rare, and nothing checks them again. So they are decided by
-// lists that are made for the review: one request for each 500 objects. They take turns, one deletion and one write at a
-// time. A review is refused if a list fails, does not end in time or has more than 125,000 objects.
+// A deletion of a ServiceCIDR and a write of a ClusterRole are rare, and nothing checks them again. So they are decided
+// by lists that are made for the review: one request for each 500 objects. They take turns, one deletion and one write
+// at a time. A review is refused if a list fails, does not end in time or has more than 125,000 objects.
 //
-// An allowed deletion of a ServiceCIDR counts for the reviews that follow, until a list shows it, for two minutes at most.
-// Replicas of the webhook do not know of each other's: two deletions that two replicas allow at the same moment may leave an
-// address without a range (D-1 of docs/divergences.md). NewServiceCIDR keeps the last range.
+// An allowed deletion of a ServiceCIDR counts for the reviews that follow, until a list shows it, for two minutes at
+// most. Replicas of the webhook do not know of each other's: two deletions that two replicas allow at the same moment
+// may leave an address without a range (D-1 of docs/divergences.md). NewServiceCIDR keeps the last range.
 //
-// Evictions and writes of budgets are decided by what informers show, without a request. The API server checks the status of
-// the budget again after a review of an eviction.
+// Evictions and writes of budgets are decided by what informers show, without a request. The API server checks the
+// status of the budget again after a review of an eviction.
 type Webhook struct {
 	http.Handler
 	client  kubernetes.Interface
@@ -69,8 +69,8 @@ type reviewedCache struct {
 
 var errNotListed = errors.New("not listed yet")
 
-// NewWebhook returns a Webhook. Start the informers afterwards, and serve it by TLS. The client makes the lists; a rate limit
-// of the client delays reviews.
+// NewWebhook returns a Webhook. Start the informers afterwards, and serve it by TLS. The client makes the lists; a rate
+// limit of the client delays reviews.
 func NewWebhook(informers Informers, client kubernetes.Interface, o admission.Options, w webhook.Options) (*Webhook, error) {
 	switch {
 	case informers == nil:
@@ -111,8 +111,8 @@ func NewWebhook(informers Informers, client kubernetes.Interface, o admission.Op
 	return h, nil
 }
 
-// Ready is an error until every event handler has seen the initial list. The handler then refuses evictions and writes of
-// budgets. Make the readiness check of it.
+// Ready is an error until every event handler has seen the initial list. The handler then refuses evictions and writes
+// of budgets. Make the readiness check of it.
 func (h *Webhook) Ready() error {
 	for _, c := range h.caches {
 		if !c.synced() {
@@ -176,12 +176,13 @@ func (h *Webhook) clusterRoleWrite(ctx context.Context, r *admissionv1.Admission
 	return admission.ClusterRoleWrite(rbacaggregate.NewIndex(s, rbacaggregate.Options{}), r, h.options.ClusterRoles), nil
 }
 
-// deletions are the ServiceCIDRs whose deletion was allowed, by UID, and when. The next list may not show that yet. Of two
-// ServiceCIDRs that are the only ranges of an address, kube-controller-manager lets both go if both are being deleted (D-1).
+// deletions are the ServiceCIDRs whose deletion was allowed, by UID, and when. The next list may not show that yet. Of
+// two ServiceCIDRs that are the only ranges of an address, kube-controller-manager lets both go if both are being
+// deleted (D-1).
 type deletions map[types.UID]time.Time
 
-// assumeDeletionFor: by then the API server has deleted what was allowed, or never does. Its --request-timeout is a minute,
-// unless it is told otherwise.
+// assumeDeletionFor: by then the API server has deleted what was allowed, or never does. Its --request-timeout is a
+// minute, unless it is told otherwise.
 const assumeDeletionFor = 2 * time.Minute
 
 // mark lets listed ServiceCIDRs be deleted that are not yet, and forgets all others.

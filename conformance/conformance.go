@@ -14,8 +14,8 @@
 //	want:
 //	- update poddisruptionbudgets/status default/web: {status: {disruptionsAllowed: 3, desiredHealthy: 4}}
 //
-// [Files] has a file for each rule BR-… and each divergence D-…. Whoever implements these controllers, in whatever language,
-// can run them. [Run] runs your own files as tests of your policy. docs/conformance.md describes the format.
+// [Files] has a file for each rule BR-… and each divergence D-…. Whoever implements these controllers, in whatever
+// language, can run them. [Run] runs your own files as tests of your policy. docs/conformance.md describes the format.
 package conformance
 
 import (
@@ -36,8 +36,9 @@ var Files embed.FS
 //
 //	func TestPolicy(t *testing.T) { conformance.Run(t, os.DirFS("testdata/policy")) }
 //
-// A file fails if the answer lacks something that the file wants, has something that it does not want, or has a field with
-// another value. It also fails if it is not in the format. The test fails if there is no file: it would test nothing.
+// A file fails if the answer lacks something that the file wants, has something that it does not want, or has a field
+// with another value. It also fails if it is not in the format. The test fails if there is no file: it would test
+// nothing.
 func Run(t *testing.T, files fs.FS) {
 	t.Helper()
 	found := false

@@ -21,9 +21,10 @@ var (
 	errOwnLease  = errors.New("a Lease in the options: the manager elects the leader")
 )
 
-// Add adds the controllers that o.Controllers names: see [clientgo.Names]. They share informers of their own, which start
-// when the manager leads. They do not read the manager's cache. Without o.QPS, requests have the rate of the manager's
-// configuration. With o.DryRun they need no Lease. The manager's registry has the metrics of package clientgo/metrics then.
+// Add adds the controllers that o.Controllers names: see [clientgo.Names]. They share informers of their own, which
+// start when the manager leads. They do not read the manager's cache. Without o.QPS, requests have the rate of the
+// manager's configuration. With o.DryRun they need no Lease. The manager's registry has the metrics of package
+// clientgo/metrics then.
 func Add(mgr manager.Manager, o clientgo.SetOptions) error {
 	name := "purekube-" + strings.Join(o.Controllers, "-")
 	switch {

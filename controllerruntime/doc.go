@@ -4,13 +4,13 @@
 //	err = controllerruntime.Add(mgr, clientgo.SetOptions{Controllers: []string{"servicecidr", "disruption"}})
 //	err = mgr.Start(ctx)
 //
-// [Add] adds the controllers of package clientgo: a runnable that the manager starts when it leads, and ends with its Lease.
-// The informers start then, too, and are clientgo's own. So a replica that waits for the Lease knows nothing that could be
-// old, and what the manager's cache leaves out by a selector or a transform does not count as gone. The price is memory:
-// kinds that the manager's cache has as well are there twice.
+// [Add] adds the controllers of package clientgo: a runnable that the manager starts when it leads, and ends with its
+// Lease. The informers start then, too, and are clientgo's own. So a replica that waits for the Lease knows nothing
+// that could be old, and what the manager's cache leaves out by a selector or a transform does not count as gone. The
+// price is memory: kinds that the manager's cache has as well are there twice.
 //
-// Add adds a readiness check, which succeeds on a replica that does not lead. Metrics go to controller-runtime's registry, and
-// logs to the manager's logger. [AddWebhook] adds the admission webhook.
+// Add adds a readiness check, which succeeds on a replica that does not lead. Metrics go to controller-runtime's
+// registry, and logs to the manager's logger. [AddWebhook] adds the admission webhook.
 //
 // # The caller's duties
 //

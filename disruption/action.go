@@ -42,8 +42,8 @@ type (
 // UpdateStatus writes the status of a budget: a patch of the subresource status of poddisruptionbudgets (policy/v1).
 //
 // The patch has the UID and the resourceVersion of Budget, so that it conflicts if the budget has changed. The eviction
-// handler counts disruptionsAllowed down in the same status: without the resourceVersion, your write would allow the same
-// disruption twice. On a conflict, plan again.
+// handler counts disruptionsAllowed down in the same status: without the resourceVersion, your write would allow the
+// same disruption twice. On a conflict, plan again.
 type UpdateStatus struct {
 	// Budget is the whole object, a copy, with the new status.
 	Budget *policyv1.PodDisruptionBudget
@@ -82,8 +82,8 @@ func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
 	return statusPatch(b, policyv1.SchemeGroupVersion.WithKind(budgetKind), "poddisruptionbudgets", status)
 }
 
-// statusPatch is a patch of the subresource status of the object as it was read. Upstream updates the whole object, so it
-// erases fields of a newer API that its types lack, and fields that a transform has removed from the cache.
+// statusPatch is a patch of the subresource status of the object as it was read. Upstream updates the whole object, so
+// it erases fields of a newer API that its types lack, and fields that a transform has removed from the cache.
 func statusPatch(object metav1.Object, kind schema.GroupVersionKind, resource string, status map[string]any) purekube.Request {
 	return purekube.Request{
 		Verb: "patch", Resource: kind.GroupVersion().WithResource(resource), Kind: kind.Kind, Subresource: "status",

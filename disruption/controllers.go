@@ -181,7 +181,8 @@ func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 // known is false if the scale has to be asked for: the kind is another, or the snapshot has no such object, or one of
 // that name with another UID, since the cache may be behind.
 //
-// If several objects have the name, the finding is a problem and nothing is asked: no lookup shows which object is real.
+// If several objects have the name, the finding is a problem and nothing is asked: no lookup shows which object is
+// real.
 func (w *workloads) object(group, namespace string, ref *metav1.OwnerReference) (o metav1.Object, replicas *int32, f finding, known bool) {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	switch {
@@ -227,9 +228,9 @@ func ofSnapshot[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], 
 	return o, replicas(o), finding{}, true
 }
 
-// throughReplicaSet finds the Deployment that controls the ReplicaSet of a reference, or else the ReplicaSet itself. The scale of the
-// Deployment counts, because a rollout moves replicas between ReplicaSets: of Deployment web with 10 replicas, the old
-// ReplicaSet has 3 and the new one 8 (maxSurge 1), and neither number is what web wants.
+// throughReplicaSet finds the Deployment that controls the ReplicaSet of a reference, or else the ReplicaSet itself.
+// The scale of the Deployment counts, because a rollout moves replicas between ReplicaSets: of Deployment web with 10
+// replicas, the old ReplicaSet has 3 and the new one 8 (maxSurge 1), and neither number is what web wants.
 func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet, group string, ref *metav1.OwnerReference) finding {
 	itself := foundController(replicaSetKind, rs, rs.Spec.Replicas)
 	owner := metav1.GetControllerOfNoCopy(rs)
@@ -242,8 +243,8 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet, group string, ref *
 		return finding{problem: &purekube.ObjectError{
 			Kind: replicaSetKind, Namespace: rs.Namespace, Name: rs.Name, Field: "metadata.ownerReferences", Err: err}}
 	}
-	// Another controller, for example a Rollout of Argo or a Deployment of a foreign group, manages the ReplicaSet. Upstream
-	// follows neither: it reads the scale of a ReplicaSet that any Deployment controls.
+	// Another controller, for example a Rollout of Argo or a Deployment of a foreign group, manages the ReplicaSet.
+	// Upstream follows neither: it reads the scale of a ReplicaSet that any Deployment controls.
 	if owner.Kind != deploymentKind || !appsGroup(gv.Group) && w.options.looksUpOwners() {
 		return itself
 	}
@@ -308,9 +309,9 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	return finding{found: found}
 }
 
-// controllerNamed is the controller that an owner reference of the group names, without its scale. group stays empty for a
-// Deployment of apps: it must equal the controller that is found through a Deployment object, or the two would be added
-// up. A Deployment of apps and one of a foreign group stay apart.
+// controllerNamed is the controller that an owner reference of the group names, without its scale. group stays empty
+// for a Deployment of apps: it must equal the controller that is found through a Deployment object, or the two would be
+// added up. A Deployment of apps and one of a foreign group stay apart.
 func controllerNamed(group string, ref *metav1.OwnerReference) controller {
 	if appsGroup(group) {
 		group = ""
@@ -328,8 +329,9 @@ func groupOf(apiVersion string) string {
 	return gv.Group
 }
 
-// replicaSetsOf returns the names of the ReplicaSets that a Deployment controls, in the snapshot or in an answer. The UID of
-// the owner does not matter: a recreated Deployment affects the budgets as well, since it is no longer the owner.
+// replicaSetsOf returns the names of the ReplicaSets that a Deployment controls, in the snapshot or in an answer. The
+// UID of the owner does not matter: a recreated Deployment affects the budgets as well, since it is no longer the
+// owner.
 func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string) {
 	for rs := range w.byDeployment.Versions(w.hash.Term(0, namespace, deployment)) {
 		if rs.Namespace == namespace && deploymentOf(rs) == deployment {

@@ -13,8 +13,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// BudgetsFor returns the budgets that select the pod, sorted by name. The pod need not be in the Index. Unlike the other
-// results of this package, the budgets are your own objects and not copies: do not write to them.
+// BudgetsFor returns the budgets that select the pod, sorted by name. The pod need not be in the Index. Unlike the
+// other results of this package, the budgets are your own objects and not copies: do not write to them.
 //
 // A budget selects the pods of its namespace that its selector matches. A budget without a selector selects no pod, and
 // a budget with an empty selector selects all pods of its namespace. A selector that does not compile selects no pod;

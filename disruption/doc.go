@@ -51,6 +51,6 @@
 // # Source
 //
 // The source is pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go of Kubernetes v1.36.3 and
-// v1.37.2. D-12 to D-15, D-18, D-19, D-22 to D-24, D-29 and D-39 differ: see docs/divergences.md. Upstream visits pods and
-// budgets in the random order of a map; where the order shows, this package takes the first by name.
+// v1.37.2. D-12 to D-15, D-18, D-19, D-22 to D-24, D-29 and D-39 differ: see docs/divergences.md. Upstream visits pods
+// and budgets in the random order of a map; where the order shows, this package takes the first by name.
 package disruption

@@ -23,8 +23,8 @@ type expectation struct {
 	needs []purekube.Need
 }
 
-// expect adds up the scales of the distinct controllers of a budget's pods (upstream: getExpectedScale). Two ReplicaSets
-// of one Deployment count once:
+// expect adds up the scales of the distinct controllers of a budget's pods (upstream: getExpectedScale). Two
+// ReplicaSets of one Deployment count once:
 //
 //	web-5d4f-a, web-5d4f-b   → ReplicaSet web-5d4f ┐
 //	web-77c9-x               → ReplicaSet web-77c9 ┴→ Deployment web, scale 3   sum 3, and not 6

@@ -16,8 +16,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Explanations: the verdict of Plan, with everything that it was computed from. Their lists cost the pods of the budget,
-// which Plan does not visit.
+// Explanations: the verdict of Plan, with everything that it was computed from. Their lists cost the pods of the
+// budget, which Plan does not visit.
 //
 // An Explanation is data for tools and tests; the texts are for people and may change between versions.
 
@@ -215,8 +215,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	return all, x.wholeSnapshot()
 }
 
-// explainPod explains a pod that these budgets select. It has two reasons: about the condition DisruptionTarget, and about
-// the budgets.
+// explainPod explains a pod that these budgets select. It has two reasons: about the condition DisruptionTarget, and
+// about the budgets.
 func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation {
 	e := Explanation{Key: KeyOf(pod), Pod: &PodExplanation{}}
 	for _, st := range covering {

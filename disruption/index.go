@@ -36,9 +36,9 @@ import (
 // Until then at most n/2 replaced or removed objects stay in memory.
 //
 // Memory grows with each pair of a budget and a controller that its pods name, and a user of one namespace chooses how
-// many there are of both. A pair needs 210 bytes, and 320 bytes after the first plan: 300 budgets over 1,000 controllers are
-// 97 MB (BenchmarkMemoryOfControllers). Selecting the same pods with many budgets has no use, since the eviction API
-// refuses a pod that two budgets select: a ResourceQuota for count/poddisruptionbudgets.policy is a limit.
+// many there are of both. A pair needs 210 bytes, and 320 bytes after the first plan: 300 budgets over 1,000
+// controllers are 97 MB (BenchmarkMemoryOfControllers). Selecting the same pods with many budgets has no use, since the
+// eviction API refuses a pod that two budgets select: a ResourceQuota for count/poddisruptionbudgets.policy is a limit.
 type Index struct {
 	now     time.Time
 	options Options

@@ -134,8 +134,8 @@ func (e *indexEdit) workloads(c workloadChanges) {
 }
 
 // affectedByWorkloads affects the budgets whose pods name one of the changed workloads. A workload that changed in
-// nothing that a budget reads (UID, replicas and owner) affects none: a Deployment's status changes several times during
-// each rollout.
+// nothing that a budget reads (UID, replicas and owner) affects none: a Deployment's status changes several times
+// during each rollout.
 func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Change[P], kind string, replicas func(P) *int32) {
 	for _, c := range changes {
 		if len(c.Before) == 1 && len(c.After) == 1 {
@@ -181,8 +181,8 @@ func (e *indexEdit) affectBudgetsNaming(of controllerName) {
 }
 
 // unusablePods affects the budgets whose status now says in other words which pod is unusable, and all budgets of a
-// namespace in which a name became, or was, the name of several pods. A pod without a name is in no change, since it has
-// no name that could change.
+// namespace in which a name became, or was, the name of several pods. A pod without a name is in no change, since it
+// has no name that could change.
 func (e *indexEdit) unusablePods(changes []persistent.Change[*corev1.Pod]) {
 	ambiguous := map[string]bool{}
 	for _, c := range changes {
@@ -325,9 +325,9 @@ func sameController(a, b *metav1.OwnerReference) bool {
 	return (a == nil) == (b == nil) && (a == nil || referenceKey(a) == referenceKey(b))
 }
 
-// count removes one pod from the counts of a budget and adds another. Either may be nil, or not selected. It also updates
-// references, where a budget is filed once for each controller that its pods name: only the first and the last pod of a
-// controller matter.
+// count removes one pod from the counts of a budget and adds another. Either may be nil, or not selected. It also
+// updates references, where a budget is filed once for each controller that its pods name: only the first and the last
+// pod of a controller matter.
 func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	next := *st
 	var old, ref *metav1.OwnerReference

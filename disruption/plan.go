@@ -25,8 +25,8 @@ import (
 //  3. The status cannot be computed: UpdateStatus with disruptionsAllowed 0 and the reason in the condition, and the
 //     error. The causes are a selector or a percentage that does not parse and, if the status depends on scales, a
 //     controller that does not exist or has no scale, or a pod that is nil, has no name or has the name of another, so
-//     that its controller is unknown. If several pods have no controller, the error is about the first of them by name. Needs of pods with
-//     earlier names come first.
+//     that its controller is unknown. If several pods have no controller, the error is about the first of them by name.
+//     Needs of pods with earlier names come first.
 //  4. In every other case: UpdateStatus, unless the status is already right.
 //
 // RecheckAt is when the first entry of status.disruptedPods stops counting.
@@ -112,8 +112,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, x.wholeSnapshot()
 }
 
-// wholeSnapshot returns the problems that belong to no key. Duplicate budgets and pods are outcomes of their own keys; a
-// duplicate workload has no key in this package.
+// wholeSnapshot returns the problems that belong to no key. Duplicate budgets and pods are outcomes of their own keys;
+// a duplicate workload has no key in this package.
 func (x *Index) wholeSnapshot() error {
 	problems := x.problems()
 	problems.Add(x.workloads.duplicates()...)
@@ -136,7 +136,8 @@ type verdict struct {
 
 // decide computes the status of a budget. It has three ends: lookups are open; the status cannot be computed, and the
 // fail-safe status allows nothing; the status is computed. The order of the checks is the order of trySync and
-// getExpectedPodCount in upstream's disruption.go, because the order decides which event and which error a cluster shows.
+// getExpectedPodCount in upstream's disruption.go, because the order decides which event and which error a cluster
+// shows.
 //
 // each, if set, is told what is known about each controller whose scale counts.
 func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
@@ -259,10 +260,10 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 	return v
 }
 
-// decidePod decides what a pod asks for by itself, and says what becomes of its condition DisruptionTarget. The condition
-// announces a deletion: the eviction handler, the scheduler's preemption and others set it before they delete the pod. If
-// the deletion fails, the condition stays True, and whoever reads it, for example a Job with a podFailurePolicy, mistakes
-// a later failure for a disruption.
+// decidePod decides what a pod asks for by itself, and says what becomes of its condition DisruptionTarget. The
+// condition announces a deletion: the eviction handler, the scheduler's preemption and others set it before they delete
+// the pod. If the deletion fails, the condition stays True, and whoever reads it, for example a Job with a
+// podFailurePolicy, mistakes a later failure for a disruption.
 func (x *Index) decidePod(pod *corev1.Pod) (result Result, why Code) {
 	if x.options.repeatsEvents() {
 		if covering := x.coveredBy(pod); len(covering) > 1 {

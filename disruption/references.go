@@ -101,7 +101,8 @@ func (rs references) without(ref metav1.OwnerReference, pod string) (next refere
 }
 
 // follow returns the references with these namings. What the controllers want depends on which they are, and not on how
-// many pods name each, so it follows in O(log n): by is 1 if ref is new, -1 if it is gone, and 0 if it was and is there.
+// many pods name each, so it follows in O(log n): by is 1 if ref is new, -1 if it is gone, and 0 if it was and is
+// there.
 func (rs references) follow(namings *persistent.Map[metav1.OwnerReference, naming], ref metav1.OwnerReference, by int32) references {
 	next := references{namings: namings, wanted: &atomic.Pointer[wantedScale]{}}
 	if known := rs.wanted.Load(); known != nil && known.controllers != nil {
@@ -113,8 +114,8 @@ func (rs references) follow(namings *persistent.Map[metav1.OwnerReference, namin
 	return next
 }
 
-// controllerName is a controller as pods name it, of whatever API group, version and UID. Its order puts the kind first,
-// so that an answer about a whole kind is one range.
+// controllerName is a controller as pods name it, of whatever API group, version and UID. Its order puts the kind
+// first, so that an answer about a whole kind is one range.
 type controllerName struct{ kind, namespace, name string }
 
 func compareControllerNames(a, b controllerName) int {
@@ -122,8 +123,8 @@ func compareControllerNames(a, b controllerName) int {
 }
 
 // budgetsNaming are the budgets whose pods name a controller, each with the number of its references, which differ in
-// group, version or UID. A user chooses how many budgets and controllers there are, and this has an entry for each pair: the entry
-// has what differs from pair to pair and nothing else.
+// group, version or UID. A user chooses how many budgets and controllers there are, and this has an entry for each
+// pair: the entry has what differs from pair to pair and nothing else.
 type budgetsNaming = persistent.Map[string, int32]
 
 // refer counts a reference of the budget more or fewer.

@@ -33,8 +33,8 @@ var (
 //
 // Figures are computed in 64 bits and cut to 32 bits at the end (D-23). All doubts go toward fewer disruptions.
 
-// scaleDecides is BR-25-01 and BR-25-02: whether expected is the sum of the scales of the pods' controllers, and not the
-// number of pods. With both fields set, which the API server rejects, maxUnavailable counts, as in upstream's
+// scaleDecides is BR-25-01 and BR-25-02: whether expected is the sum of the scales of the pods' controllers, and not
+// the number of pods. With both fields set, which the API server rejects, maxUnavailable counts, as in upstream's
 // getExpectedPodCount.
 func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MaxUnavailable != nil {
@@ -43,8 +43,8 @@ func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 }
 
-// desiredHealthy is [DesiredHealthy] for a sum in 64 bits. The error has the field and no object's name; decide adds the
-// name, and DesiredHealthy has none to add.
+// desiredHealthy is [DesiredHealthy] for a sum in 64 bits. The error has the field and no object's name; decide adds
+// the name, and DesiredHealthy has none to add.
 func (o Options) desiredHealthy(spec *policyv1.PodDisruptionBudgetSpec, expected int64) (int32, *purekube.ObjectError) {
 	switch {
 	case spec.MaxUnavailable != nil:
@@ -116,8 +116,8 @@ const (
 )
 
 // entryOf is BR-25-04: it classifies the entry of a pod that is in the snapshot (upstream: buildDisruptedPodMap). at is
-// the time of the eviction, and until is the time from which the entry no longer counts. Both are zero for a pod without
-// an entry.
+// the time of the eviction, and until is the time from which the entry no longer counts. Both are zero for a pod
+// without an entry.
 //
 //	eviction of s-0 at 12:00:00, deletion timeout 2 minutes
 //	now 12:01:00, s-0 created at 11:00:00   keptEntry: about to be deleted
@@ -165,8 +165,8 @@ func (o Options) targetStaleAt(pod *corev1.Pod) time.Time {
 }
 
 // unusablePod is BR-25-06: a pod whose controller is not known, because it is nil, has no name, or has the name of
-// another. It may be the only pod of its controller, so that a sum of scales would lack a scale. A number as minAvailable
-// needs no scales: there, a pod that is left out makes the status only stricter.
+// another. It may be the only pod of its controller, so that a sum of scales would lack a scale. A number as
+// minAvailable needs no scales: there, a pod that is left out makes the status only stricter.
 func (x *Index) unusablePod(namespace string) *purekube.ObjectError {
 	for name := range x.pods.AmbiguousIn(namespace) {
 		return snapshot.DuplicateError(podKind, name)
@@ -175,8 +175,8 @@ func (x *Index) unusablePod(namespace string) *purekube.ObjectError {
 }
 
 // admitsReplicas is BR-25-06: whether a scale can be added up. A negative one would be subtracted from what the other
-// workloads want, and allow more disruptions. The API server rejects negative replicas, but a Scale of a custom resource
-// has whatever its controller wrote.
+// workloads want, and allow more disruptions. The API server rejects negative replicas, but a Scale of a custom
+// resource has whatever its controller wrote.
 func (o Options) admitsReplicas(n int32) bool { return n >= 0 || o.matchUpstream() }
 
 // replicasOf is D-12: absent replicas are 1, the API's default. Upstream dereferences the nil pointer and panics;
@@ -221,8 +221,8 @@ func (o Options) countsPods(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return forbidsAll(spec) && !o.matchUpstream()
 }
 
-// notDeletedBy is D-15: the budget in the event NotDeleted. Upstream's buildDisruptedPodMap formats the namespace twice,
-// so the event of every budget in a namespace looks the same.
+// notDeletedBy is D-15: the budget in the event NotDeleted. Upstream's buildDisruptedPodMap formats the namespace
+// twice, so the event of every budget in a namespace looks the same.
 func (o Options) notDeletedBy(b *policyv1.PodDisruptionBudget) string {
 	if o.matchUpstream() {
 		return b.Namespace + "/" + b.Namespace
@@ -234,10 +234,10 @@ func (o Options) notDeletedBy(b *policyv1.PodDisruptionBudget) string {
 // at each event of each pod of such a budget.
 func (o Options) repeatsFailure() bool { return o.matchUpstream() }
 
-// looksUpOwners is D-22: whether a ReplicaSet that a pod names and a Deployment that a ReplicaSet names are looked up if
-// the snapshot lacks them, as only the owner says whose scale counts. Upstream reads the scale of the ReplicaSet: in the
-// middle of a rollout it has fewer replicas than the Deployment. With 4 wanted, 3 in this ReplicaSet and maxUnavailable
-// 1, the scale of the ReplicaSet allows one disruption too many.
+// looksUpOwners is D-22: whether a ReplicaSet that a pod names and a Deployment that a ReplicaSet names are looked up
+// if the snapshot lacks them, as only the owner says whose scale counts. Upstream reads the scale of the ReplicaSet: in
+// the middle of a rollout it has fewer replicas than the Deployment. With 4 wanted, 3 in this ReplicaSet and
+// maxUnavailable 1, the scale of the ReplicaSet allows one disruption too many.
 func (o Options) looksUpOwners() bool { return !o.matchUpstream() }
 
 // fit is D-23: it makes a figure of the status, which has 32 bits, of an exact one. Upstream wraps around, so that two
@@ -258,13 +258,14 @@ func (o Options) total(sum int64) int64 {
 	return sum
 }
 
-// repeatsEvents is D-29: whether events are recorded although nothing is written with them. Nothing would then show that
-// they were recorded before: every pass over an unused budget would record the same NoPods, and every pass over a pod
-// that two budgets select the same MultiplePodDisruptionBudgets. CheckEviction and Explain give the same information.
+// repeatsEvents is D-29: whether events are recorded although nothing is written with them. Nothing would then show
+// that they were recorded before: every pass over an unused budget would record the same NoPods, and every pass over a
+// pod that two budgets select the same MultiplePodDisruptionBudgets. CheckEviction and Explain give the same
+// information.
 func (o Options) repeatsEvents() bool { return o.matchUpstream() }
 
-// eventText is the message of an event, cut to the limit of events.k8s.io/v1: the selector in the event UnmanagedPods is as
-// long as a user makes it, and the API server rejects a longer note.
+// eventText is the message of an event, cut to the limit of events.k8s.io/v1: the selector in the event UnmanagedPods
+// is as long as a user makes it, and the API server rejects a longer note.
 func (o Options) eventText(text string) string {
 	if o.matchUpstream() {
 		return text
@@ -272,9 +273,9 @@ func (o Options) eventText(text string) string {
 	return message.Event(text)
 }
 
-// id is D-39: it tells controllers apart, by all but the scale. Upstream does so by the UID. Manifests that no API server
-// has seen have no UIDs: there, kind, group and name do it in any case. Without that, a Deployment and a StatefulSet in
-// one file would be one controller, and the sum would be too small.
+// id is D-39: it tells controllers apart, by all but the scale. Upstream does so by the UID. Manifests that no API
+// server has seen have no UIDs: there, kind, group and name do it in any case. Without that, a Deployment and a
+// StatefulSet in one file would be one controller, and the sum would be too small.
 func (o Options) id(c controller) controller {
 	if o.matchUpstream() && c.uid != "" {
 		return controller{uid: c.uid}

@@ -26,8 +26,8 @@ type Workload struct {
 	// waits, with ordinals from 0: a Scale has neither field.
 	FirstOrdinal int32
 	Parallel     bool
-	// Object is the workload as the snapshot or an answer has it, and Deployment the Deployment that controls a ReplicaSet.
-	// They are nil if the snapshot does not have them. Do not write to them.
+	// Object is the workload as the snapshot or an answer has it, and Deployment the Deployment that controls a
+	// ReplicaSet. They are nil if the snapshot does not have them. Do not write to them.
 	Object     metav1.Object
 	Deployment *appsv1.Deployment
 	// MaxPods is an upper bound for the number of pods that name the controller, in any state. It may also count pods
@@ -45,8 +45,8 @@ func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workloa
 		return Workload{}
 	}
 	found := x.workloads.wants(namespace, ref)
-	// The count is exact enough for a bound, and costs no visit of the pods. A name that several pods have counts if one of
-	// them has the term.
+	// The count is exact enough for a bound, and costs no visit of the pods. A name that several pods have counts if one
+	// of them has the term.
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)
 	return found
 }

@@ -19,7 +19,8 @@ var builtinClusterRoles []byte
 // features. Add them to the ClusterRoles of a chart to see what the chart's labels add to admin. Nothing is to be done
 // for them alone.
 //
-// cluster-admin and the other roles of the API server are not among them: they aggregate nothing, and nothing aggregates them.
+// cluster-admin and the other roles of the API server are not among them: they aggregate nothing, and nothing
+// aggregates them.
 //
 // Each call returns new objects.
 func BuiltinClusterRoles() []*rbacv1.ClusterRole {

@@ -13,8 +13,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// CustomWorkload is an object of a kind that no package knows, as far as workloads of all kinds are alike: a Rollout or a
-// CloneSet has a template and replicas, a Kafka replicas alone.
+// CustomWorkload is an object of a kind that no package knows, as far as workloads of all kinds are alike: a Rollout or
+// a CloneSet has a template and replicas, a Kafka replicas alone.
 type CustomWorkload struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -32,8 +32,8 @@ func (w *CustomWorkload) groupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(w.APIVersion, w.Kind).GroupKind()
 }
 
-// customWorkload reads what workloads have from an object of any kind. It is nil for an object that has neither replicas nor a
-// template of pods.
+// customWorkload reads what workloads have from an object of any kind. It is nil for an object that has neither
+// replicas nor a template of pods.
 func customWorkload(is metav1.TypeMeta, raw []byte) *CustomWorkload {
 	var text struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -80,9 +80,9 @@ type customController struct {
 	why string
 }
 
-// controllers are the custom workloads that control pods. The spec.replicas of one is its scale only where it is certain that the
-// object is the controller: it is in the input once, and every pod and ReplicaSet that names it has its UID. Otherwise the lookup
-// stays open, which allows no more than the answer.
+// controllers are the custom workloads that control pods. The spec.replicas of one is its scale only where it is
+// certain that the object is the controller: it is in the input once, and every pod and ReplicaSet that names it has
+// its UID. Otherwise the lookup stays open, which allows no more than the answer.
 func (s *Set) controllers() []customController {
 	all := slices.DeleteFunc(slices.Clone(s.CustomWorkloads), func(w *CustomWorkload) bool { return w == nil })
 	if len(all) == 0 {

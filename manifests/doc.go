@@ -1,5 +1,5 @@
-// Package manifests reads Kubernetes objects from files into the snapshots of the five packages: YAML and JSON, lists and
-// documents, gzip, directories, and what kubectl get prints.
+// Package manifests reads Kubernetes objects from files into the snapshots of the five packages: YAML and JSON, lists
+// and documents, gzip, directories, and what kubectl get prints.
 //
 //	set, err := manifests.Load(manifests.Options{}, "chart.yaml", "overlays/")
 //	if err != nil {
@@ -14,8 +14,8 @@
 // You have these duties:
 //
 //  1. Treat the objects as read-only. Snapshots and sets share them.
-//  2. Look at [Set.Complete] and [Set.Seen] before you believe an answer that more objects could make stricter. Input that was
-//     cut off, and a dump without PodDisruptionBudgets, both make a drain look easy.
+//  2. Look at [Set.Complete] and [Set.Seen] before you believe an answer that more objects could make stricter. Input
+//     that was cut off, and a dump without PodDisruptionBudgets, both make a drain look easy.
 //  3. Where the input has workloads and no pods, as a chart has, ask [Set.AtFullHealth] for the pods.
 //
 // Load reads files, and decodes on all processors. Everything else here is pure: no clock, no randomness, and the same

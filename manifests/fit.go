@@ -103,9 +103,9 @@ func matches(requirements []corev1.NodeSelectorRequirement, of map[string]string
 	return true
 }
 
-// WithNodes adds so many nodes that fit every workload, for pods of [Set.AtFullHealth]: their labels are not known, so nothing
-// that selects nodes by labels or taints is looked at. Names that the set has are passed over. It returns a new set. More than
-// [MaxNodes] are not added.
+// WithNodes adds so many nodes that fit every workload, for pods of [Set.AtFullHealth]: their labels are not known, so
+// nothing that selects nodes by labels or taints is looked at. Names that the set has are passed over. It returns a new
+// set. More than [MaxNodes] are not added.
 func (s *Set) WithNodes(nodes int) *Set {
 	set := *s
 	set.Nodes, set.added = slices.Clone(s.Nodes), maps.Clone(s.added)

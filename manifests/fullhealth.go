@@ -25,33 +25,34 @@ const MaxPods = 150_000
 // MaxNodes is how many nodes WithNodes adds at most: as many as Kubernetes supports.
 const MaxNodes = 5000
 
-// AtFullHealth is the set with the pods that its workloads would have when all is well: running, ready, and controlled by
-// their workload. Ask it about budgets, drains and claims of manifests that have no pods, as a chart has none.
+// AtFullHealth is the set with the pods that its workloads would have when all is well: running, ready, and controlled
+// by their workload. Ask it about budgets, drains and claims of manifests that have no pods, as a chart has none.
 //
-//   - A Deployment has the ReplicaSets that it controls in the set, or else one that its template makes, and a ReplicaSet, a
-//     StatefulSet or a ReplicationController has as many pods as replicas. A HorizontalPodAutoscaler raises these to its
-//     minReplicas and lowers them to its maxReplicas. A ScaledObject of KEDA does the same with its numbers, and raises
-//     a workload with 0 replicas to its minReplicaCount or idleReplicaCount.
+//   - A Deployment has the ReplicaSets that it controls in the set, or else one that its template makes, and a
+//     ReplicaSet, a StatefulSet or a ReplicationController has as many pods as replicas. A HorizontalPodAutoscaler
+//     raises these to its minReplicas and lowers them to its maxReplicas. A ScaledObject of KEDA does the same with its
+//     numbers, and raises a workload with 0 replicas to its minReplicaCount or idleReplicaCount.
 //   - A DaemonSet has a pod on each node whose labels, taints and name its template allows.
-//   - A Job that is not suspended and has not ended has as many pods as may run in parallel. A CronJob has none: its Jobs
-//     are made when they are due.
-//   - An object of a kind that no package knows has as many pods as its spec.replicas, of its spec.template. A note says so.
-//   - Hooks of Helm have none, and pods that are hooks are left out, unless an API server returned them: Helm creates them at
-//     an event, and they end.
-//   - Pods of DaemonSets and Jobs make no PodDisruptionBudget better. One that counts them beside pods of other workloads does
-//     not select them in the result, and a note says so.
+//   - A Job that is not suspended and has not ended has as many pods as may run in parallel. A CronJob has none: its
+//     Jobs are made when they are due.
+//   - An object of a kind that no package knows has as many pods as its spec.replicas, of its spec.template. A note
+//     says so.
+//   - Hooks of Helm have none, and pods that are hooks are left out, unless an API server returned them: Helm creates
+//     them at an event, and they end.
+//   - Pods of DaemonSets and Jobs make no PodDisruptionBudget better. One that counts them beside pods of other
+//     workloads does not select them in the result, and a note says so.
 //
-// The pods are spread over the nodes of the set that allow them: one after the other, beginning where the workload before
-// ended. Cordoned nodes get pods of DaemonSets only. Without nodes the pods have none, and DaemonSets have no pods. Resources,
-// affinity to pods, topology spread and volumes are not looked at: the scheduler may decide otherwise.
+// The pods are spread over the nodes of the set that allow them: one after the other, beginning where the workload
+// before ended. Cordoned nodes get pods of DaemonSets only. Without nodes the pods have none, and DaemonSets have no
+// pods. Resources, affinity to pods, topology spread and volumes are not looked at: the scheduler may decide otherwise.
 //
-// Pods that are there already stay as they are, and count for the workload that controls them while they are
-// neither being deleted nor ended. Names are made of ordinals, and UIDs of kind, namespace and name, so the result is the same
-// every time. Workloads are copied to give them UIDs and the status that goes with the pods; s is not written to. Claims
-// are not made: resourceclaim plans them.
+// Pods that are there already stay as they are, and count for the workload that controls them while they are neither
+// being deleted nor ended. Names are made of ordinals, and UIDs of kind, namespace and name, so the result is the same
+// every time. Workloads are copied to give them UIDs and the status that goes with the pods; s is not written to.
+// Claims are not made: resourceclaim plans them.
 //
-// The error joins a [purekube.ObjectError] for each workload without an answer, for example one whose selector does not match its
-// template; the pods of the others are there. More than [MaxPods] pods are not made.
+// The error joins a [purekube.ObjectError] for each workload without an answer, for example one whose selector does not
+// match its template; the pods of the others are there. More than [MaxPods] pods are not made.
 func (s *Set) AtFullHealth() (*Set, error) {
 	f := newFiller(s)
 	each(f.set.Deployments, f.deployment)

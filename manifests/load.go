@@ -33,8 +33,8 @@ type Options struct {
 	// MaxUnzipped is how many bytes a gzip file may hold; objects below 2 KiB count as 2 KiB. 0: [DefaultMaxUnzipped].
 	// Input that is not zipped may be of any size, but what its small objects lack to 2 KiB may not be more than that.
 	MaxUnzipped int64
-	// Transform is given each object before the set has it, by several goroutines at once. It may take out of the object what you
-	// do not need, since a dump of a large cluster is memory first of all. Nil: objects stay whole.
+	// Transform is given each object before the set has it, by several goroutines at once. It may take out of the object
+	// what you do not need, since a dump of a large cluster is memory first of all. Nil: objects stay whole.
 	Transform func(Object)
 	// Progress is called after each 1,024 objects with the number read so far. Nil: nobody is told.
 	Progress func(objects int)
@@ -47,8 +47,8 @@ const standardInput = "standard input"
 //
 //   - A file is one or more YAML documents, or JSON values one after the other, compressed with gzip or not. Its name
 //     does not matter. Lists (v1.List, PodList) are read as their items.
-//   - In a directory, files that end in .yaml, .yml or .json count, and these with .gz. Names that begin with a dot do not.
-//     A link to a directory is an error: name the directory, or it is left out.
+//   - In a directory, files that end in .yaml, .yml or .json count, and these with .gz. Names that begin with a dot do
+//     not. A link to a directory is an error: name the directory, or it is left out.
 //   - An object without a namespace gets the namespace of the options.
 //   - autoscaling/v1 HorizontalPodAutoscalers are read as v2. Their metrics are left out.
 //
@@ -58,20 +58,23 @@ const standardInput = "standard input"
 //   - text that is not YAML or JSON in UTF-8, is cut off, or is no Kubernetes object: without apiVersion, kind or
 //     metadata.name;
 //   - text behind the end of a YAML document that neither --- nor ... separates from it;
-//   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of a
-//     YAML merge (<<) is not given twice, but must be behind the merge. In an object that an API server returned, with
-//     metadata.uid and metadata.resourceVersion, a field that does not exist is a note ([Set.Notes]), unless a decision
-//     reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR, ResourceClaim or ResourceClaimTemplate, the
-//     aggregationRule and the rules of a ClusterRole, and what a pod with claims has in its spec;
+//   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of
+//     a YAML merge (<<) is not given twice, but must be behind the merge. In an object that an API server returned,
+//     with metadata.uid and metadata.resourceVersion, a field that does not exist is a note ([Set.Notes]), unless a
+//     decision reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR, ResourceClaim or
+//     ResourceClaimTemplate, the aggregationRule and the rules of a ClusterRole, and what a pod with claims has in its
+//     spec;
 //   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, a
 //     kind that is misspelt, and a kind that a built-in API version does not have, unless an API server returned it;
 //   - the same object in two places ([ErrDuplicate]; the set has both);
 //   - a list that the API server has more items of (metadata.continue), and a list in a list.
 //
 // Input that nobody wrote by hand is bounded: an object has at most 16 MiB, with its YAML aliases replaced, and 10,000
-// levels; a gzip file is as large, and small objects are as many, as the options allow; after 1,000 errors the rest of a file is not read.
+// levels; a gzip file is as large, and small objects are as many, as the options allow; after 1,000 errors the rest of
+// a file is not read.
 //
-// A list is read item by item, so a dump of a cluster costs the memory of its objects. JSON is read about twice as fast as YAML.
+// A list is read item by item, so a dump of a cluster costs the memory of its objects. JSON is read about twice as fast
+// as YAML.
 func Load(o Options, paths ...string) (*Set, error) {
 	l := loader{o: o, set: &Set{Complete: true}}
 	if len(paths) == 0 {

@@ -17,8 +17,8 @@ var (
 	ordinaryKey = []byte("<-")
 )
 
-// checkKeys is an error for a key that the text has twice in a map. Keys of merged maps do not count: a later key overrides
-// them.
+// checkKeys is an error for a key that the text has twice in a map. Keys of merged maps do not count: a later key
+// overrides them.
 func checkKeys(text []byte) error {
 	unmerged := bytes.ReplaceAll(text, mergeKey, ordinaryKey)
 	_, err := decodeYAML(unmerged, true)
@@ -34,8 +34,8 @@ func checkKeys(text []byte) error {
 	return nil
 }
 
-// overridden is an error for a merged map that follows a key which it has too. The YAML specification lets the key count, and
-// kubectl the merged map.
+// overridden is an error for a merged map that follows a key which it has too. The YAML specification lets the key
+// count, and kubectl the merged map.
 func overridden(value any) error {
 	switch value := value.(type) {
 	case yamlv2.MapSlice: //nolint:staticcheck // as above

@@ -13,11 +13,13 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Newest is the newest time, not after the given one, that an API server put into the objects of the set: about the time at
-// which they were taken from a cluster, and never later. It is zero for objects that no API server returned, as a chart's.
+// Newest is the newest time, not after the given one, that an API server put into the objects of the set: about the
+// time at which they were taken from a cluster, and never later. It is zero for objects that no API server returned, as
+// a chart's.
 //
-// These times count: when an object was created, when its deletion was asked for, when a field of it was last managed, and what
-// the status of a node, a pod, a budget, a Deployment or a Job says of its conditions, heartbeats, starts and evictions.
+// These times count: when an object was created, when its deletion was asked for, when a field of it was last managed,
+// and what the status of a node, a pod, a budget, a Deployment or a Job says of its conditions, heartbeats, starts and
+// evictions.
 func (s *Set) Newest(notAfter time.Time) time.Time {
 	n := newest{notAfter: notAfter}
 	for _, o := range s.Objects() {

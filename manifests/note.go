@@ -11,8 +11,8 @@ import (
 	"github.com/purekube/purekube/internal/message"
 )
 
-// Note is what a reader of an answer should know about the input, and no error: an object was read in part, or an answer
-// rests on something that the input does not say outright.
+// Note is what a reader of an answer should know about the input, and no error: an object was read in part, or an
+// answer rests on something that the input does not say outright.
 type Note struct {
 	// At is the first object that the note is about. It is zero for a note about the input as a whole.
 	At Ref
@@ -74,7 +74,8 @@ var readWhole = map[schema.GroupKind]*regexp.Regexp{
 // builds do not know.
 var podClaims = regexp.MustCompile(`^spec\.([^.[]+$|resourceClaims)`)
 
-// decidesAbout is the kind of the objects that cannot be decided about without the field. It is empty if there are none.
+// decidesAbout is the kind of the objects that cannot be decided about without the field. It is empty if there are
+// none.
 func decidesAbout(o runtime.Object, field string) schema.GroupKind {
 	kind := kindOf(o)
 	if whole, found := readWhole[kind]; found && whole.MatchString(field) {

@@ -45,8 +45,8 @@ type Set struct {
 	CustomWorkloads []*CustomWorkload
 	// ScaledObjects are KEDA's, which say how many replicas workloads have.
 	ScaledObjects []*ScaledObject
-	// Ignored are the other objects of kinds that no package reads. One of a kind that another API group has is an error, too:
-	// see [Ref.KnownAs].
+	// Ignored are the other objects of kinds that no package reads. One of a kind that another API group has is an error,
+	// too: see [Ref.KnownAs].
 	Ignored []Ref
 	// Seen are the kinds that the input says something about: it has an object of the kind, or a list of that kind, which
 	// may be empty, or Options.None names it. Without that, "there is none" and "nobody asked" look the same.
@@ -189,8 +189,8 @@ func kindOf(o runtime.Object) schema.GroupKind {
 	return schema.GroupKind{}
 }
 
-// Add appends objects to the slices of their types, and adds their kinds to Seen. It returns an error for an object
-// of another type and adds the others. It does not copy the objects, and does not look for names that are there already.
+// Add appends objects to the slices of their types, and adds their kinds to Seen. It returns an error for an object of
+// another type and adds the others. It does not copy the objects, and does not look for names that are there already.
 func (s *Set) Add(objects ...runtime.Object) error {
 	var wrong error
 	for _, o := range objects {
@@ -335,9 +335,9 @@ func (s *Set) Hides(kinds ...schema.GroupKind) bool {
 	return s.Unreadable[schema.GroupKind{}] > 0
 }
 
-// HidesIn returns the namespaces in which an object of the kind could not be read, or only in part. It is false where [Set.Hides]
-// is true and such an object may be of any namespace. Nothing can be decided about the pods of a namespace where a
-// PodDisruptionBudget could not be read; budgets do not select pods of other namespaces.
+// HidesIn returns the namespaces in which an object of the kind could not be read, or only in part. It is false where
+// [Set.Hides] is true and such an object may be of any namespace. Nothing can be decided about the pods of a namespace
+// where a PodDisruptionBudget could not be read; budgets do not select pods of other namespaces.
 func (s *Set) HidesIn(kind schema.GroupKind) (namespaces map[string]bool, known bool) {
 	if !s.Hides(kind) {
 		return nil, true
@@ -346,8 +346,8 @@ func (s *Set) HidesIn(kind schema.GroupKind) (namespaces map[string]bool, known 
 	return maps.Clone(in), s.Unreadable[schema.GroupKind{}] == 0 && len(in) > 0 && !in[""]
 }
 
-// ReadInPart reports whether the set has an object of this key with a field that could not be read. Decide nothing about that
-// object: the field may change the decision.
+// ReadInPart reports whether the set has an object of this key with a field that could not be read. Decide nothing
+// about that object: the field may change the decision.
 func (s *Set) ReadInPart(key purekube.Key) bool { return s.inPart[key] }
 
 // Missing returns the kinds, of the kinds given, that the input says nothing about: see [Set.Seen].

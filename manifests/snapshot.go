@@ -10,7 +10,8 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// ServiceCIDR is the snapshot of the package of that name, at this time. The snapshot shares the set's objects, as the others do.
+// ServiceCIDR is the snapshot of the package of that name, at this time. The snapshot shares the set's objects, as the
+// others do.
 func (s *Set) ServiceCIDR(now time.Time) servicecidr.Snapshot {
 	return servicecidr.Snapshot{Now: now, ServiceCIDRs: s.ServiceCIDRs, IPAddresses: s.IPAddresses}
 }
@@ -31,8 +32,8 @@ func (s *Set) RBACAggregate() rbacaggregate.Snapshot {
 	return rbacaggregate.Snapshot{ClusterRoles: s.ClusterRoles}
 }
 
-// Disruption is the snapshot of the package of that name, at this time. Its answers are the scales that the set
-// has: spec.replicas of a custom workload that controls pods of the set, with their UID. The snapshot has copies of these.
+// Disruption is the snapshot of the package of that name, at this time. Its answers are the scales that the set has:
+// spec.replicas of a custom workload that controls pods of the set, with their UID. The snapshot has copies of these.
 func (s *Set) Disruption(now time.Time) disruption.Snapshot {
 	return disruption.Snapshot{
 		Now: now, Budgets: s.Budgets, Pods: s.Pods, ReplicationControllers: s.ReplicationControllers,

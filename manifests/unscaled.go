@@ -11,30 +11,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// IsHelmHook reports whether an object with these annotations is a hook of a chart: Helm creates it at an event, such as an
-// upgrade or a test, and not with the chart.
+// IsHelmHook reports whether an object with these annotations is a hook of a chart: Helm creates it at an event, such
+// as an upgrade or a test, and not with the chart.
 func IsHelmHook(annotations map[string]string) bool {
 	_, hook := annotations["helm.sh/hook"]
 	return hook
 }
 
-// isHook reports whether the object is a hook that is not there. One that an API server returned is there, and a drain meets it.
+// isHook reports whether the object is a hook that is not there. One that an API server returned is there, and a drain
+// meets it.
 func isHook(o metav1.Object) bool { return IsHelmHook(o.GetAnnotations()) && !returned(o) }
 
-// uncounted is the label of a pod that some budgets do not select here, although they select the other labels that it has.
+// uncounted is the label of a pod that some budgets do not select here, although they select the other labels that it
+// has.
 const uncounted = "purekube.io/uncounted"
 
 // unscaled says which budgets pods make better that have no scale: pods of Jobs and DaemonSets.
 //
-// A budget with a number as minAvailable counts every healthy pod that it selects. Beside one pod of a Deployment, the pod of
-// a Job is a second one, and the budget allows a disruption while the Job runs, but not before and after. So at full health
-// such a budget selects no such pods. Any other budget stays as bad as their kind makes it, since it needs the scale of every
-// pod that it selects.
+// A budget with a number as minAvailable counts every healthy pod that it selects. Beside one pod of a Deployment, the
+// pod of a Job is a second one, and the budget allows a disruption while the Job runs, but not before and after. So at
+// full health such a budget selects no such pods. Any other budget stays as bad as their kind makes it, since it needs
+// the scale of every pod that it selects.
 //
-// The pods themselves are there with all their labels: a drain meets them, and other budgets select them. With a budget that
-// allows n disruptions without them, the API server evicts all of them and n others, at full health, and so does a drain here.
-// Only where the budget demands more pods than the others are does the API server evict fewer of them than a drain here: that
-// budget never allows a disruption of the others, and answers say so.
+// The pods themselves are there with all their labels: a drain meets them, and other budgets select them. With a budget
+// that allows n disruptions without them, the API server evicts all of them and n others, at full health, and so does a
+// drain here. Only where the budget demands more pods than the others are does the API server evict fewer of them than
+// a drain here: that budget never allows a disruption of the others, and answers say so.
 type unscaled struct {
 	// scaled are the labels of pods that have a scale, or no controller, each once, by namespace.
 	scaled map[string]map[string]labels.Set

@@ -15,8 +15,8 @@ import (
 // errGoesOn: decoders of YAML read one document and do not say that the text has more.
 var errGoesOn = errors.New("the text goes on after the end of the document: a line --- must be between two documents")
 
-// yamlToJSON is one YAML document as JSON. Text behind the document is an error, and so is a key that is given twice: nobody
-// can say which one counts. Scalars mean what they mean for kubectl, which reads YAML 1.1.
+// yamlToJSON is one YAML document as JSON. Text behind the document is an error, and so is a key that is given twice:
+// nobody can say which one counts. Scalars mean what they mean for kubectl, which reads YAML 1.1.
 func yamlToJSON(text []byte) ([]byte, error) {
 	if err := expands(text); err != nil {
 		return nil, err

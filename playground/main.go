@@ -1,7 +1,7 @@
 //go:build !(js && wasm)
 
-// Command playground is the page of build.sh: it answers about drains and budgets in a browser. Elsewhere it only says so.
-// What it answers is in package answer, which runs everywhere.
+// Command playground is the page of build.sh: it answers about drains and budgets in a browser. Elsewhere it only says
+// so. What it answers is in package answer, which runs everywhere.
 package main
 
 import (

@@ -10,7 +10,8 @@ import (
 	"github.com/purekube/purekube/playground/answer"
 )
 
-// main gives the worker the function purekube: the bytes of the input and the question as JSON in, the answer as JSON out.
+// main gives the worker the function purekube: the bytes of the input and the question as JSON in, the answer as JSON
+// out.
 func main() {
 	js.Global().Set("purekube", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		input := make([]byte, args[0].Get("length").Int())

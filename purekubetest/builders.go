@@ -66,7 +66,8 @@ type Workload struct {
 	Pods []*corev1.Pod
 }
 
-// Objects are the controllers, the pods, and these others: the arguments of [NewCluster] for a workload with its budget.
+// Objects are the controllers, the pods, and these others: the arguments of [NewCluster] for a workload with its
+// budget.
 func (w Workload) Objects(others ...Object) []Object {
 	objects := slices.Clone(w.Controllers)
 	for _, p := range w.Pods {
@@ -171,8 +172,9 @@ func MaxUnavailable(name, value string) *policyv1.PodDisruptionBudget {
 	return b
 }
 
-// Node returns a node that is ready and has room for 110 pods, with the TTL annotation of a small cluster and the labels that
-// the kubelet gives a Linux node. Its allocatable resources have no processor and no memory: set what your pods request.
+// Node returns a node that is ready and has room for 110 pods, with the TTL annotation of a small cluster and the
+// labels that the kubelet gives a Linux node. Its allocatable resources have no processor and no memory: set what your
+// pods request.
 func Node(name string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: meta("Node", name, false)}
 	n.Labels = map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}

@@ -24,8 +24,8 @@ type Cluster struct {
 	t testing.TB
 }
 
-// NewCluster returns a cluster an hour after [Created] with these objects. An object of a type that no package reads fails
-// the test.
+// NewCluster returns a cluster an hour after [Created] with these objects. An object of a type that no package reads
+// fails the test.
 func NewCluster(t testing.TB, objects ...Object) *Cluster {
 	t.Helper()
 	c := &Cluster{Now: Created.Add(time.Hour), t: t}
@@ -38,12 +38,12 @@ func NewCluster(t testing.TB, objects ...Object) *Cluster {
 	return c
 }
 
-// Load returns a cluster an hour after [Created] with the objects of files and directories, as [manifests.Load] reads them:
-// YAML, JSON and lists, strictly. Objects of kinds that no package reads are in Ignored.
+// Load returns a cluster an hour after [Created] with the objects of files and directories, as [manifests.Load] reads
+// them: YAML, JSON and lists, strictly. Objects of kinds that no package reads are in Ignored.
 //
-// The test fails for everything that manifests.Load returns an error for, such as a field that does not exist, two objects of
-// one name, and a file without an object. It also fails if no object is of a kind that a package reads: a test over
-// nothing would pass.
+// The test fails for everything that manifests.Load returns an error for, such as a field that does not exist, two
+// objects of one name, and a file without an object. It also fails if no object is of a kind that a package reads: a
+// test over nothing would pass.
 func Load(t testing.TB, paths ...string) *Cluster {
 	t.Helper()
 	set, err := manifests.Load(manifests.Options{Stdin: os.Stdin}, paths...)
@@ -56,9 +56,9 @@ func Load(t testing.TB, paths ...string) *Cluster {
 	return &Cluster{Now: Created.Add(time.Hour), Set: *set, t: t}
 }
 
-// AtFullHealth returns the cluster with the pods that its workloads have when all is well, as [manifests.Set.AtFullHealth]
-// makes them. These nodes are added to the cluster first: without any, pods are on no node. A workload without an answer fails
-// the test, and so does the name of a node that the cluster has.
+// AtFullHealth returns the cluster with the pods that its workloads have when all is well, as
+// [manifests.Set.AtFullHealth] makes them. These nodes are added to the cluster first: without any, pods are on no
+// node. A workload without an answer fails the test, and so does the name of a node that the cluster has.
 func (c *Cluster) AtFullHealth(nodes ...string) *Cluster {
 	c.t.Helper()
 	before := c.Set
@@ -79,8 +79,8 @@ func (c *Cluster) AtFullHealth(nodes ...string) *Cluster {
 	return &Cluster{Now: c.Now, Set: *after, t: c.t}
 }
 
-// WithBuiltinClusterRoles returns the cluster with admin, edit, view and what they aggregate, as every API server has them.
-// See [manifests.BuiltinClusterRoles].
+// WithBuiltinClusterRoles returns the cluster with admin, edit, view and what they aggregate, as every API server has
+// them. See [manifests.BuiltinClusterRoles].
 func (c *Cluster) WithBuiltinClusterRoles() *Cluster {
 	return &Cluster{Now: c.Now, Set: *c.Set.WithBuiltinClusterRoles(), t: c.t}
 }

@@ -45,9 +45,9 @@ func (s Step) String() string { return s.Text }
 // for each level of aggregation.
 const maxRounds = 100
 
-// Converge plans the snapshot, applies the actions in memory and plans again, until nothing is left to do and no time is
-// due: the default decisions. The clock goes on to the next RecheckAt when nothing else is to be done. Converge returns
-// the snapshot after that, and the writes on the way. The snapshot that is handed in does not change.
+// Converge plans the snapshot, applies the actions in memory and plans again, until nothing is left to do and no time
+// is due: the default decisions. The clock goes on to the next RecheckAt when nothing else is to be done. Converge
+// returns the snapshot after that, and the writes on the way. The snapshot that is handed in does not change.
 //
 // The snapshot is the whole cluster: a pod that is not in it does not exist. The test fails if a write is refused, if a
 // plan has an error or a lookup that the snapshot does not answer, or if there is something to do after 100 rounds.

@@ -187,8 +187,8 @@ func (r *reach) addRising(name string) {
 }
 
 // reachAll returns the roles whose rules may differ in next after these events: in a plan, or in the end state of a
-// preview. In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where upstream
-// leaves them (D-20).
+// preview. In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where
+// upstream leaves them (D-20).
 //
 // The roles above the first level are looked up in next only. A role that aggregated a reached role only before the
 // events has changed itself, or the reached role has, so reachFirst has added it.

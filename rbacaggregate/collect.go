@@ -204,8 +204,8 @@ func (e *evaluation) without(a, b []rule) []rule {
 	return c.rules[inB:]
 }
 
-// copyOf returns copies of the rules, of all five fields. The slice is never nil. An empty slice is a decision, "no rules"; nil rules in an
-// action leave rules of other field managers (D-20).
+// copyOf returns copies of the rules, of all five fields. The slice is never nil. An empty slice is a decision, "no
+// rules"; nil rules in an action leave rules of other field managers (D-20).
 func copyOf(rules []rule) []rbacv1.PolicyRule {
 	entries := 0
 	for _, r := range rules {

@@ -40,9 +40,9 @@
 // # Bad input
 //
 // A nil ClusterRole and a ClusterRole without a name are a [purekube.ObjectError] and are left out. If a selector does
-// not convert, the rules of the aggregating ClusterRole are unknown. It is not written and keeps its rules; a ClusterRole
-// that aggregates it gets no new rules from it (D-35). While several ClusterRoles have one name, nothing is written: it is
-// unknown which of them is current, and so which selectors match it.
+// not convert, the rules of the aggregating ClusterRole are unknown. It is not written and keeps its rules; a
+// ClusterRole that aggregates it gets no new rules from it (D-35). While several ClusterRoles have one name, nothing is
+// written: it is unknown which of them is current, and so which selectors match it.
 //
 // # Cost and source
 //

@@ -126,11 +126,11 @@ func (e *evaluation) explain(key purekube.Key, v verdict) Explanation {
 }
 
 // sourcesOf returns the sources of a role, sorted by name, and adds to from in which of them each rule is written. The
-// search is by distance, so Via is the shortest way: view's rules reach admin through edit, but a ClusterRole that admin
-// and edit both select is shown as selected by admin.
+// search is by distance, so Via is the shortest way: view's rules reach admin through edit, but a ClusterRole that
+// admin and edit both select is shown as selected by admin.
 func (e *evaluation) sourcesOf(n *node, from map[ruleID][]string) []Source {
-	// A source is either passed through, because it contributes what it aggregates, or read, because it contributes what is
-	// stored in it. Under MatchUpstream, every source is read (D-11).
+	// A source is either passed through, because it contributes what it aggregates, or read, because it contributes what
+	// is stored in it. Under MatchUpstream, every source is read (D-11).
 	o := e.index.options
 	through := func(source *node) bool { return source == n || e.written(source) && !o.contributesStored() }
 	var sources []Source

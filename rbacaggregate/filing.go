@@ -129,10 +129,10 @@ func (x *Index) matched(s *selector) []*rbacv1.ClusterRole {
 	return slices.Compact(matched) // an object may be found by several values
 }
 
-// aggregators calls f for each role with a selector that matches an object, perhaps several times. This includes the role
-// of the object itself if one of its own selectors matches. Selectors whose text is in done are skipped, and the texts of
-// matching selectors are added to done. If done is nil, no selector is skipped. It costs what the selectors cost that
-// demand labels of the object, and their roles.
+// aggregators calls f for each role with a selector that matches an object, perhaps several times. This includes the
+// role of the object itself if one of its own selectors matches. Selectors whose text is in done are skipped, and the
+// texts of matching selectors are added to done. If done is nil, no selector is skipped. It costs what the selectors
+// cost that demand labels of the object, and their roles.
 func (x *Index) aggregators(object *rbacv1.ClusterRole, done map[string]bool, f func(name string)) {
 	if object == nil {
 		return

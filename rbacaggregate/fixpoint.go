@@ -16,8 +16,8 @@ import "slices"
 //	F(r) = the union of F(s), s in src(r) if r is in W
 //
 // so F(r) = S(below(r) \ W): each rule has a source that aggregation does not write. One pass of the default over each
-// role writes F (D-11). In a cycle, where roles aggregate each other, every member has the same set: all rules that enter
-// the cycle at any member. D-35 leaves out what only a failing source has and r has not: see [confirmed].
+// role writes F (D-11). In a cycle, where roles aggregate each other, every member has the same set: all rules that
+// enter the cycle at any member. D-35 leaves out what only a failing source has and r has not: see [confirmed].
 //
 // What may any order of upstream's passes leave? A pass writes the union of S(s), s in src(r), and nothing if that is
 // empty and r keeps its rules then (D-20). After as many passes as there are levels, F is left, and two kinds of stored
@@ -31,11 +31,11 @@ import "slices"
 //	      members before it is removed, and then they pass it on to each other for good
 //	F⁺(r) = F⁻(r) ∪ S(below(r) ∩ M) ∪ S(below(below(r) ∩ C))    what some order leaves
 //
-// A pass of either controller copies rules from sources only. So before the end r has no rule outside S(below(r)), whatever
-// the order, also if both controllers run. That is what a webhook has to judge: admission.ClusterRoleWrite.
+// A pass of either controller copies rules from sources only. So before the end r has no rule outside S(below(r)),
+// whatever the order, also if both controllers run. That is what a webhook has to judge: admission.ClusterRoleWrite.
 //
-// A list of rules is in the order of a walk through the sources (BR-27-02), in which the first occurrence of a rule counts
-// (BR-27-04). F and F⁻ are computed here, and F⁺ in orders.go.
+// A list of rules is in the order of a walk through the sources (BR-27-02), in which the first occurrence of a rule
+// counts (BR-27-04). F and F⁻ are computed here, and F⁺ in orders.go.
 
 // fixpoint returns F of a written role, or F⁻ under MatchUpstream.
 func (e *evaluation) fixpoint(n *node) []rule {
@@ -72,8 +72,8 @@ func (e *evaluation) selected(selections []*selection, to *group) []*union {
 	return unions
 }
 
-// contribution returns what a selection contributes to the roles of a group. For its own group, these are the rules of its
-// sources outside the group. For another group, these are the rules of all its sources.
+// contribution returns what a selection contributes to the roles of a group. For its own group, these are the rules of
+// its sources outside the group. For another group, these are the rules of all its sources.
 //
 // There are two unions, and not one for each role, so that n roles that share a selector with n sources cost n and not
 // n². A role that matches its own selector is in the group of the selection, so `outside` is the union without the role
@@ -127,8 +127,8 @@ func (e *evaluation) own(n *node) *union {
 // aggregateCycle computes the aggregated rules of the members of a cycle. They are the same set for all members. Each
 // member's list has the order that BR-27-02 … BR-27-04 give it from the lists of its sources, so that upstream finds
 // nothing to change. The list begins with the rules that the member aggregates from outside the cycle before its first
-// source inside. The same rules of that source follow, and so on, once around the cycle. The remaining rules come last, in
-// the order of the members' names.
+// source inside. The same rules of that source follow, and so on, once around the cycle. The remaining rules come last,
+// in the order of the members' names.
 //
 // An example. x grants rule 1 and y grants rule 2; a has the selectors [x, b], and b has the selectors [y, a]:
 //
@@ -214,8 +214,8 @@ func firstSelection(member *node) (selection, which int) {
 	}
 }
 
-// firstMembers returns the positions of the first two sources that are in the selection's group. A missing position is the
-// number of sources. It is computed once for each selection, by one search over its sources.
+// firstMembers returns the positions of the first two sources that are in the selection's group. A missing position is
+// the number of sources. It is computed once for each selection, by one search over its sources.
 func (s *selection) firstMembers() [2]int {
 	if s.members == nil {
 		s.members = &[2]int{len(s.sources), len(s.sources)}

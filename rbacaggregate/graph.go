@@ -207,7 +207,8 @@ type group struct {
 // a role does not collect its own rules (BR-27-03).
 func (g *group) cyclic() bool { return len(g.roles) > 1 }
 
-// leads returns the vertices to which v has an edge. A source that is not written is left out: nothing flows through it.
+// leads returns the vertices to which v has an edge. A source that is not written is left out: nothing flows through
+// it.
 func (e *evaluation) leads(v *vertex) []*vertex {
 	var leads []*vertex
 	if v.node != nil {
@@ -297,8 +298,8 @@ func (e *evaluation) close(v *vertex) {
 	e.found = append(e.found, g)
 }
 
-// reached is a role that was found below another one: by the selector at this position in via, which is nil for the role
-// where the search began.
+// reached is a role that was found below another one: by the selector at this position in via, which is nil for the
+// role where the search began.
 type reached struct {
 	*node
 	via      *node
@@ -335,11 +336,12 @@ func (e *evaluation) below(through func(*node) bool, starts ...*node) []reached 
 	return found
 }
 
-// written reports whether aggregation writes a ClusterRole of this aggregation, which is nil if there is none. It keeps its
-// rules if something is wrong: half of the aggregated rules would take permissions away from whoever is bound to it.
+// written reports whether aggregation writes a ClusterRole of this aggregation, which is nil if there is none. It keeps
+// its rules if something is wrong: half of the aggregated rules would take permissions away from whoever is bound to
+// it.
 //
-// A name that several ClusterRoles have is wrong for every aggregation: which of the ClusterRoles is current is unknown,
-// and so which labels the name has, and who selects it.
+// A name that several ClusterRoles have is wrong for every aggregation: which of the ClusterRoles is current is
+// unknown, and so which labels the name has, and who selects it.
 func (x *Index) written(a *aggregation) bool {
 	return a != nil && len(a.problems) == 0 && !x.objects.AnyAmbiguous()
 }

@@ -79,8 +79,8 @@ func (x *Index) newProblems() *snapshot.Problems {
 // nameOf is the name of a ClusterRole in the shared collections. It has no namespace.
 func nameOf(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// find returns the ClusterRole of a key. It returns nil if no ClusterRole has the name, and nil with an error if several
-// have it. A key of another kind, or with a namespace, names no ClusterRole.
+// find returns the ClusterRole of a key. It returns nil if no ClusterRole has the name, and nil with an error if
+// several have it. A key of another kind, or with a namespace, names no ClusterRole.
 func (x *Index) find(key purekube.Key) (object *rbacv1.ClusterRole, duplicate *purekube.ObjectError) {
 	if key != Key(key.Name) {
 		return nil, nil

@@ -5,11 +5,12 @@ import "slices"
 // What upstream's passes write, for MatchUpstream: one pass over a role, which is its plan, and the sets F⁻ and F⁺ of
 // fixpoint.go, which previews compare.
 
-// nextPass returns the rules that a pass of upstream over a role writes: the rules that are stored in its sources (D-11).
+// nextPass returns the rules that a pass of upstream over a role writes: the rules that are stored in its sources
+// (D-11).
 //
-// n roles with the same selector share one list of its rules, and cost n and not n². Only a role in which a rule is found
-// first needs a list of its own, since the rule moves to the next source that has it (BR-27-03). There are at most as many
-// of these roles as rules.
+// n roles with the same selector share one list of its rules, and cost n and not n². Only a role in which a rule is
+// found first needs a list of its own, since the rule moves to the next source that has it (BR-27-03). There are at
+// most as many of these roles as rules.
 func (e *evaluation) nextPass(n *node) []rule {
 	e.expand(n)
 	for _, s := range n.selections {
@@ -44,8 +45,8 @@ func (e *evaluation) nextPass(n *node) []rule {
 	return c.rules
 }
 
-// may returns F⁺ of a written role, of which F⁻ is given: the rules of F⁻, and behind them the rules that only some order
-// leaves.
+// may returns F⁺ of a written role, of which F⁻ is given: the rules of F⁻, and behind them the rules that only some
+// order leaves.
 func (e *evaluation) may(n *node, surely []rule) []rule {
 	var left []reached
 	var cycles []*node

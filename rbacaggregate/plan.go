@@ -24,10 +24,10 @@ import (
 // has no aggregationRule, or if its stored rules are semantically equal to its aggregated rules.
 //
 // The error joins a [purekube.ObjectError] for each problem of the ClusterRoles that the decision depends on. Nothing
-// is planned for a ClusterRole with a selector that does not convert. Nothing is planned at all while several ClusterRoles
-// have one name: any selector may match it. If only a source has a selector that does not convert, there is a plan beside
-// the error: the ClusterRole keeps the source's stored rules that it already has, and gets no other rules from the source
-// (D-35).
+// is planned for a ClusterRole with a selector that does not convert. Nothing is planned at all while several
+// ClusterRoles have one name: any selector may match it. If only a source has a selector that does not convert, there
+// is a plan beside the error: the ClusterRole keeps the source's stored rules that it already has, and gets no other
+// rules from the source (D-35).
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
@@ -119,8 +119,8 @@ type verdict struct {
 // known reports whether the rules are known.
 func (v verdict) known() bool { return v.node != nil && v.code != ReasonRulesUnknown }
 
-// decide is syncClusterRole in clusterroleaggregation_controller.go. It adds the problems of the roles that the decision
-// depends on.
+// decide is syncClusterRole in clusterroleaggregation_controller.go. It adds the problems of the roles that the
+// decision depends on.
 //
 // A key whose ClusterRole is gone, or has no aggregationRule any more, has no action and no error, as upstream: the key
 // was queued before the deletion. The rules that aggregation wrote stay in a ClusterRole that has lost its
@@ -164,8 +164,8 @@ func (v verdict) plan(o Options) Result {
 	return Result{Actions: []Action{SetRules{Name: v.node.object.Name, UID: o.appliedUID(v.node.object), Rules: o.applied(v.rules)}}}
 }
 
-// addFailing adds the problems of the failing sources of a role, whose rules are computed: the role is planned beside the
-// error (D-35). Each problem comes once, however many ways lead to it.
+// addFailing adds the problems of the failing sources of a role, whose rules are computed: the role is planned beside
+// the error (D-35). Each problem comes once, however many ways lead to it.
 func (e *evaluation) addFailing(n *node, problems *snapshot.Problems) {
 	if !n.aggregated.fails {
 		return

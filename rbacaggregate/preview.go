@@ -63,11 +63,11 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	return p.all()
 }
 
-// PreviewRole returns how the rules of one ClusterRole change if changed is written: its change in Preview, with only the
-// errors that this ClusterRole depends on. It also answers for a ClusterRole without an aggregationRule: if it is changed
-// itself, with the difference between its rules before and after the write, and otherwise with an empty Change. For a
-// role that is neither in the Index nor changed, it returns an error around [purekube.ErrNotFound]. Its cost grows with
-// the ClusterRoles that this ClusterRole depends on, before and after the write.
+// PreviewRole returns how the rules of one ClusterRole change if changed is written: its change in Preview, with only
+// the errors that this ClusterRole depends on. It also answers for a ClusterRole without an aggregationRule: if it is
+// changed itself, with the difference between its rules before and after the write, and otherwise with an empty Change.
+// For a role that is neither in the Index nor changed, it returns an error around [purekube.ErrNotFound]. Its cost
+// grows with the ClusterRoles that this ClusterRole depends on, before and after the write.
 func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	p, err := x.preview(changed)
 	if err != nil {

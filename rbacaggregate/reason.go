@@ -20,15 +20,21 @@ const (
 
 // What one selector contributes.
 const (
-	ReasonInvalidSelector   Code = "InvalidSelector"   // it does not convert to a label selector
-	ReasonNothingSelected   Code = "NothingSelected"   // no other ClusterRole matches
-	ReasonSelectedBefore    Code = "SelectedBefore"    // an earlier selector already matches every ClusterRole that it matches
-	ReasonSelectsItself     Code = "SelectsItself"     // the ClusterRole itself matches, which is ignored (BR-27-03)
-	ReasonContributesRules  Code = "ContributesRules"  // a ClusterRole without an aggregationRule matches: its rules are added
-	ReasonContributesNested Code = "ContributesNested" // a ClusterRole with an aggregationRule matches: the rules that it aggregates are added
-	ReasonContributesStored Code = "ContributesStored" // a ClusterRole with an aggregationRule matches: the rules that are stored in it are added
-	ReasonSourceFails       Code = "SourceFails"       // a ClusterRole matches whose aggregation fails: no rules are added, and its stored rules are kept if they are stored here too (D-35)
-	ReasonCycle             Code = "Cycle"             // a ClusterRole matches that also aggregates this one
+	ReasonInvalidSelector Code = "InvalidSelector" // it does not convert to a label selector
+	ReasonNothingSelected Code = "NothingSelected" // no other ClusterRole matches
+	// an earlier selector already matches every ClusterRole that it matches
+	ReasonSelectedBefore Code = "SelectedBefore"
+	ReasonSelectsItself  Code = "SelectsItself" // the ClusterRole itself matches, which is ignored (BR-27-03)
+	// a ClusterRole without an aggregationRule matches: its rules are added
+	ReasonContributesRules Code = "ContributesRules"
+	// a ClusterRole with an aggregationRule matches: the rules that it aggregates are added
+	ReasonContributesNested Code = "ContributesNested"
+	// a ClusterRole with an aggregationRule matches: the rules that are stored in it are added
+	ReasonContributesStored Code = "ContributesStored"
+	// a ClusterRole matches whose aggregation fails: no rules are added, and its stored rules are kept if they are stored
+	// here too (D-35)
+	ReasonSourceFails Code = "SourceFails"
+	ReasonCycle       Code = "Cycle" // a ClusterRole matches that also aggregates this one
 )
 
 // What the plan is.

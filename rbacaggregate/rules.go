@@ -29,8 +29,8 @@ func sameRules(a, b []rule) bool {
 	return slices.EqualFunc(a, b, func(a, b rule) bool { return a.id == b.id })
 }
 
-// equalRules is BR-27-04 for two rules: equality.Semantic.DeepEqual is true for them. Nil and empty lists are equal, and
-// the order in a list counts.
+// equalRules is BR-27-04 for two rules: equality.Semantic.DeepEqual is true for them. Nil and empty lists are equal,
+// and the order in a list counts.
 func equalRules(a, b rbacv1.PolicyRule) bool {
 	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
@@ -41,9 +41,9 @@ func equalRules(a, b rbacv1.PolicyRule) bool {
 // managedFields. After a switch from one to the other, no rules stay behind that only the other name owns.
 const fieldManager = "clusterrole-aggregation-controller"
 
-// contributesStored is D-11: whether a source that aggregation writes contributes the rules that are stored in it, as every
-// other source does. In upstream it does, so rules rise by one level in each round of writes. By default it contributes the
-// rules that it aggregates, through all levels at once.
+// contributesStored is D-11: whether a source that aggregation writes contributes the rules that are stored in it, as
+// every other source does. In upstream it does, so rules rise by one level in each round of writes. By default it
+// contributes the rules that it aggregates, through all levels at once.
 func (o Options) contributesStored() bool { return o.matchUpstream() }
 
 // applied is D-20: what the apply says about rules. By default an empty list is `"rules":[]`, which empties the
@@ -56,8 +56,8 @@ func (o Options) applied(rules []rule) []rbacv1.PolicyRule {
 }
 
 // staysWithoutRules is D-20 too: whether a ClusterRole keeps its rules when upstream applies it without rules.
-// Server-side apply removes only rules that the controller applied before and that no other field manager owns. known is
-// false if the managedFields are left out or cannot be read.
+// Server-side apply removes only rules that the controller applied before and that no other field manager owns. known
+// is false if the managedFields are left out or cannot be read.
 //
 // The entries of managedFields, and what upstream's apply without rules does:
 //
@@ -96,8 +96,9 @@ func mayKeep(object *rbacv1.ClusterRole) bool {
 	return stay || !known
 }
 
-// appliedUID is D-26: the apply names the UID of the ClusterRole as the plan saw it, so that it fails if the ClusterRole
-// has been deleted since. Upstream's apply names none, and creates the ClusterRole, or writes to another one of the name.
+// appliedUID is D-26: the apply names the UID of the ClusterRole as the plan saw it, so that it fails if the
+// ClusterRole has been deleted since. Upstream's apply names none, and creates the ClusterRole, or writes to another
+// one of the name.
 func (o Options) appliedUID(object *rbacv1.ClusterRole) types.UID {
 	if o.matchUpstream() {
 		return ""
@@ -105,9 +106,9 @@ func (o Options) appliedUID(object *rbacv1.ClusterRole) types.UID {
 	return object.UID
 }
 
-// unconfirmed is D-35: whether the stored rules of a source that aggregation does not write count only for a ClusterRole in
-// which they are stored already. They do if the source has an aggregationRule that fails: it is unknown whether
-// aggregation would give them to the source. Upstream collects them as they are.
+// unconfirmed is D-35: whether the stored rules of a source that aggregation does not write count only for a
+// ClusterRole in which they are stored already. They do if the source has an aggregationRule that fails: it is unknown
+// whether aggregation would give them to the source. Upstream collects them as they are.
 func (o Options) unconfirmed(source *rbacv1.ClusterRole) bool {
 	return !o.matchUpstream() && source.AggregationRule != nil
 }

@@ -52,12 +52,12 @@ var (
 	podResource      = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
-// patchOf is a strategic merge patch of the claim as the plan read it. metadata and status are the fields that change; each
-// may be nil. A nil claim gives a request without a name, which the API server refuses.
+// patchOf is a strategic merge patch of the claim as the plan read it. metadata and status are the fields that change;
+// each may be nil. A nil claim gives a request without a name, which the API server refuses.
 //
 // Upstream updates the whole claim, so it erases fields of a newer API that its types lack. The patch names only what
-// changes. As in an update, the resourceVersion makes it fail with a conflict if anything has changed since the snapshot:
-// the scheduler may have added a consumer in the meantime, and its devices must not be taken away.
+// changes. As in an update, the resourceVersion makes it fail with a conflict if anything has changed since the
+// snapshot: the scheduler may have added a consumer in the meantime, and its devices must not be taken away.
 func patchOf(claim *resourcev1.ResourceClaim, subresource string, metadata, status map[string]any) purekube.Request {
 	if claim == nil {
 		claim = &resourcev1.ResourceClaim{}

@@ -28,7 +28,8 @@ var (
 	errTemplateNotFound = errors.New("template not found")
 	// ErrNotController: the status of an entry with a template names a claim that may have been created for the entry, but
 	// the claim's owner references do not name the owner: an admission policy or a user has changed them. The entry gets
-	// no other claim. Delete the claim or restore its owner reference; the next plan then continues. Test for it with errors.Is.
+	// no other claim. Delete the claim or restore its owner reference; the next plan then continues. Test for it with
+	// errors.Is.
 	ErrNotController = errors.New("the named claim has no controller reference to the object that it was created for")
 	// errAdminAccess: a request of the template asks for admin access and [Options].DenyAdminAccess is set.
 	errAdminAccess = errors.New("admin access is requested, but the feature is disabled")

@@ -15,8 +15,8 @@ import (
 )
 
 // RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is no longer allocated. It is a patch with the
-// resourceVersion that the previous write of the same plan returned or, as the first action, of the claim in the snapshot:
-// it fails with a conflict if anything has changed since.
+// resourceVersion that the previous write of the same plan returned or, as the first action, of the claim in the
+// snapshot: it fails with a conflict if anything has changed since.
 //
 // The finalizer delays the deletion of an allocated claim, whose devices a pod may be using (BR-30-07). Foreign
 // finalizers stay.
@@ -32,13 +32,13 @@ func (RemoveFinalizer) isAction() {}
 // Type is RemoveFinalizer.
 func (RemoveFinalizer) Type() string { return "RemoveFinalizer" }
 
-// Request removes the finalizer: patch resourceclaims. Its resourceVersion is from the last claim of that name and UID in
-// done; if there is none, from Claim. A claim that is still allocated keeps the finalizer, so that the patch changes
+// Request removes the finalizer: patch resourceclaims. Its resourceVersion is from the last claim of that name and UID
+// in done; if there is none, from Claim. A claim that is still allocated keeps the finalizer, so that the patch changes
 // nothing: the scheduler may have allocated the claim for another pod between the plan and the write. Without the
 // finalizer the claim could be deleted while its devices are in use (BR-30-07).
 //
-// HTTP 409 means that the claim has changed, or that another claim has its name; 404 means that it is gone. In each case send
-// none of the later requests, and plan the claim again.
+// HTTP 409 means that the claim has changed, or that another claim has its name; 404 means that it is gone. In each
+// case send none of the later requests, and plan the claim again.
 func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	claim := cmp.Or(a.Claim, &resourcev1.ResourceClaim{})
 	read := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{

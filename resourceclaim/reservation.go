@@ -34,8 +34,8 @@ func (Reserve) isAction() {}
 // Type is Reserve.
 func (Reserve) Type() string { return "Reserve" }
 
-// Request adds the consumer: patch resourceclaims/status. HTTP 409 means that the claim has changed, or that another claim
-// has its name, 404 that it is gone, 422 that it takes no more consumers. In each case plan the pod again.
+// Request adds the consumer: patch resourceclaims/status. HTTP 409 means that the claim has changed, or that another
+// claim has its name, 404 that it is gone, 422 that it takes no more consumers. In each case plan the pod again.
 func (a Reserve) Request([]runtime.Object) purekube.Request {
 	var status map[string]any
 	if added, ok := a.added(); ok {
@@ -96,9 +96,9 @@ func (Release) isAction() {}
 // Type is Release.
 func (Release) Type() string { return "Release" }
 
-// Request removes the consumers, and the allocation if Deallocate is set: patch resourceclaims/status. HTTP 409 means that
-// the claim has changed, or that another claim has its name; 404 means that it is gone. In each case send none of the later
-// requests, and plan the claim again.
+// Request removes the consumers, and the allocation if Deallocate is set: patch resourceclaims/status. HTTP 409 means
+// that the claim has changed, or that another claim has its name; 404 means that it is gone. In each case send none of
+// the later requests, and plan the claim again.
 func (a Release) Request([]runtime.Object) purekube.Request {
 	status := map[string]any{}
 	if len(a.Removed) > 0 {

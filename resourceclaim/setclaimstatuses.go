@@ -113,9 +113,9 @@ func (a SetClaimStatuses) target() (kind, apiVersion string) {
 	return podKind, podAPIVersion
 }
 
-// withCreated returns a copy in which pending entries have the names of the claims that the API server created for them:
-// created has these names by entry. An entry that is not pending changes nothing. It does not write to a,
-// so one action can be asked for its Request twice, with different answers.
+// withCreated returns a copy in which pending entries have the names of the claims that the API server created for
+// them: created has these names by entry. An entry that is not pending changes nothing. It does not write to a, so one
+// action can be asked for its Request twice, with different answers.
 func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuses {
 	out := a
 	out.Statuses = copyStatuses(a.Statuses)

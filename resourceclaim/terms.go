@@ -38,7 +38,8 @@ const (
 	hasUID                          // the pod of this UID
 	namesPod                        // a claim names the pod of this name as consumer or owner
 	consumedBy                      // a claim names the PodGroup of this name as consumer
-	namesUID                        // a claim belongs to the pod or to an entry of the PodGroup with this UID, or names it as consumer
+	// a claim belongs to the pod or to an entry of the PodGroup with this UID, or names it as consumer
+	namesUID
 )
 
 // named is the term about the object of that name.

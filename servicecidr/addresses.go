@@ -30,25 +30,25 @@ type addresses struct {
 
 type sortedAddresses = persistent.Sorted[position, address]
 
-// address is an IPAddress with its position. Several IPAddresses of one name all count: each of them may be in the cluster,
-// and a deletion that is blocked too long is better than an orphaned address.
+// address is an IPAddress with its position. Several IPAddresses of one name all count: each of them may be in the
+// cluster, and a deletion that is blocked too long is better than an orphaned address.
 type address struct {
 	family family // one, or none if the IPAddress does not count
 	at     netip.Addr
 	ip     *networkingv1.IPAddress
 }
 
-// position is where an IPAddress is in the order: by family, and then by address. The address is the zero address, before
-// all others, if the name is not an address. Two IPAddresses can have the same address and different names, such as
-// fd00::5 and FD00:0::5, so the name is a part of the place.
+// position is where an IPAddress is in the order: by family, and then by address. The address is the zero address,
+// before all others, if the name is not an address. Two IPAddresses can have the same address and different names, such
+// as fd00::5 and FD00:0::5, so the name is a part of the place.
 type position struct {
 	family family
 	at     netip.Addr
 	name   string
 }
 
-// newAddress returns the address of an IPAddress with a name. No prefix contains an address with a zone (fe80::1%eth0), so
-// it does not count.
+// newAddress returns the address of an IPAddress with a name. No prefix contains an address with a zone (fe80::1%eth0),
+// so it does not count.
 func newAddress(ip *networkingv1.IPAddress) address {
 	a := address{familyOf(ip), netip.Addr{}, ip}
 	a.at, _ = netip.ParseAddr(ip.Name) // the zero address with the error
@@ -121,8 +121,8 @@ type addressChange struct {
 }
 
 // changed returns the addresses in which these IPAddresses replace the IPAddresses of the same names, or without the
-// IPAddresses of these names unless keep is true. The receiver stays as it is. It costs O(log n) for each of them, after
-// the first call has sorted the addresses.
+// IPAddresses of these names unless keep is true. The receiver stays as it is. It costs O(log n) for each of them,
+// after the first call has sorted the addresses.
 func (a addresses) changed(by []*networkingv1.IPAddress, keep bool) (next addresses, changes []addressChange) {
 	next = a
 	noted := &next

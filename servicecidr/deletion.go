@@ -67,8 +67,8 @@ func missing(key purekube.Key) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
-// examination has all that is known about the deletion of one ServiceCIDR. CheckDeletion and Explain read it. Plan reads
-// only the verdict, which is cheaper.
+// examination has all that is known about the deletion of one ServiceCIDR. CheckDeletion and Explain read it. Plan
+// reads only the verdict, which is cheaper.
 type examination struct {
 	verdict
 	Deletion
@@ -104,8 +104,8 @@ type others struct {
 	inside         []*object // reliable, with a prefix inside
 }
 
-// othersOf returns the other ServiceCIDRs that contain addresses of a prefix of c. Under MatchUpstream, another entry of
-// c counts as another ServiceCIDR.
+// othersOf returns the other ServiceCIDRs that contain addresses of a prefix of c. Under MatchUpstream, another entry
+// of c counts as another ServiceCIDR.
 func (x *Index) othersOf(c *object, i int) (o others) {
 	p := c.prefixes[i]
 	for _, y := range x.cidrs {

@@ -151,8 +151,8 @@ func (x *Index) record(seen map[types.UID]time.Time, keep bool) {
 	x.recorded, x.seen = x.recorded || keep, known
 }
 
-// replace replaces the ServiceCIDRs of the same names by these, or removes the ServiceCIDRs of these names unless keep is
-// true. Several ServiceCIDRs of one name make that name unusable.
+// replace replaces the ServiceCIDRs of the same names by these, or removes the ServiceCIDRs of these names unless keep
+// is true. Several ServiceCIDRs of one name make that name unusable.
 func (x *Index) replace(by []*networkingv1.ServiceCIDR, keep bool) {
 	versions := map[string][]*networkingv1.ServiceCIDR{}
 	for _, c := range by {

@@ -82,8 +82,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, shared.Err()
 }
 
-// forOnePlan is NewIndex without the IPAddresses that no plan reads. A plan asks only whether there is an address of some
-// families in a stretch, so the first one that answers is enough, and none is needed where no ServiceCIDR is being
+// forOnePlan is NewIndex without the IPAddresses that no plan reads. A plan asks only whether there is an address of
+// some families in a stretch, so the first one that answers is enough, and none is needed where no ServiceCIDR is being
 // deleted. Sorting the others would take most of the time of PlanAll (BenchmarkPlanAll).
 func forOnePlan(s Snapshot, o Options) *Index {
 	ips := s.IPAddresses

@@ -23,8 +23,8 @@ const (
 // too, but do not wait for addresses.
 func protected(c *networkingv1.ServiceCIDR) bool { return slices.Contains(c.Finalizers, Finalizer) }
 
-// wantReady is BR-31-01 and BR-31-02: the condition Ready of a ServiceCIDR that is ready, or that is being deleted and in
-// use.
+// wantReady is BR-31-01 and BR-31-02: the condition Ready of a ServiceCIDR that is ready, or that is being deleted and
+// in use.
 func wantReady(ready bool) metav1.Condition {
 	if ready {
 		return metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, Message: messageReady}
@@ -37,8 +37,8 @@ func wantReady(ready bool) metav1.Condition {
 	}
 }
 
-// says reports whether the ServiceCIDR has the condition, with the same status, reason and message. As for upstream, the
-// time of the last transition does not count. Otherwise every plan would write the status.
+// says reports whether the ServiceCIDR has the condition, with the same status, reason and message. As for upstream,
+// the time of the last transition does not count. Otherwise every plan would write the status.
 func says(c *networkingv1.ServiceCIDR, want metav1.Condition) bool {
 	have := apimeta.FindStatusCondition(c.Status.Conditions, want.Type)
 	return have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message

@@ -28,8 +28,8 @@
 //
 //  1. Give PlanAll all nodes of the cluster, from a cache that has synced: their number decides the step. Nodes that
 //     are being deleted count. Plan and Explain need one node and the step.
-//  2. Keep the step of [Index.Step] for the next Snapshot. An Index keeps it itself. After a restart, take the step from
-//     [Index.Recover]. You may also start at 0, which rewrites every node of a cluster whose size two steps allow.
+//  2. Keep the step of [Index.Step] for the next Snapshot. An Index keeps it itself. After a restart, take the step
+//     from [Index.Recover]. You may also start at 0, which rewrites every node of a cluster whose size two steps allow.
 //  3. After an event, plan the keys that [Index.With] or [Index.Without] names.
 //  4. Send the [purekube.Request] of each action. 404 Not Found means that the node is gone: drop the action. Retry
 //     other errors with back-off.

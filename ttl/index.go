@@ -167,15 +167,15 @@ func (x *Index) allIfMoved(before *Index) []purekube.Key {
 	return keys
 }
 
-// Recover returns the index at the step that best matches the count and the annotations of its nodes, and the keys of the
-// nodes to plan again, sorted: every node if the step is another one now. Use it if you no longer know the step, for
-// example after a restart. Recover considers only steps that allow that many nodes, and takes the step whose TTL most
-// nodes have, so that the fewest nodes must be rewritten. On a tie, or if there are no annotations, it takes the lowest
-// of these steps, as kube-controller-manager does.
+// Recover returns the index at the step that best matches the count and the annotations of its nodes, and the keys of
+// the nodes to plan again, sorted: every node if the step is another one now. Use it if you no longer know the step,
+// for example after a restart. Recover considers only steps that allow that many nodes, and takes the step whose TTL
+// most nodes have, so that the fewest nodes must be rewritten. On a tie, or if there are no annotations, it takes the
+// lowest of these steps, as kube-controller-manager does.
 //
-// An index that begins empty and gets the nodes one by one, as an informer lists them, rises through all steps, and ends
-// at the lowest step that allows the number of nodes. Recover after the last one takes it to the step that the nodes were
-// written for. Several nodes of one name count as one node, and their annotations are ignored.
+// An index that begins empty and gets the nodes one by one, as an informer lists them, rises through all steps, and
+// ends at the lowest step that allows the number of nodes. Recover after the last one takes it to the step that the
+// nodes were written for. Several nodes of one name count as one node, and their annotations are ignored.
 func (x *Index) Recover() (next *Index, affected []purekube.Key) {
 	annotatedFor := map[int64]int{}
 	for n := range x.nodes.All() {

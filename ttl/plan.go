@@ -12,9 +12,9 @@ type verdict struct {
 	code    Code
 }
 
-// decide is the decision about a node at the TTL of the step. The node is nil if several nodes have its name: none of them
-// is written, since it is unknown which of them is current. A node that has the annotation gets no request, although
-// every update of a node, for example of its status, plans the node.
+// decide is the decision about a node at the TTL of the step. The node is nil if several nodes have its name: none of
+// them is written, since it is unknown which of them is current. A node that has the annotation gets no request,
+// although every update of a node, for example of its status, plans the node.
 func decide(n *corev1.Node, ttl time.Duration) verdict {
 	if n == nil {
 		return verdict{code: ReasonDuplicate}

@@ -29,8 +29,8 @@ type Boundary struct {
 	TTL time.Duration `json:"ttlNanoseconds"`
 }
 
-// Steps returns the steps of kube-controller-manager, numbered from 0: BR-19-01, BR-19-02, BR-19-03, BR-19-04 and BR-19-05. The slice
-// is new each time.
+// Steps returns the steps of kube-controller-manager, numbered from 0: BR-19-01, BR-19-02, BR-19-03, BR-19-04 and
+// BR-19-05. The slice is new each time.
 func Steps() []Boundary {
 	return []Boundary{
 		{SizeMin: 0, SizeMax: 100, TTL: 0},
@@ -48,9 +48,9 @@ type table []Boundary
 // that there are now. There is no step below the first and none above the last (addNode and deleteNode in
 // ttl_controller.go).
 //
-// Upstream considers only a higher step when a node is added, and only a lower step when a node is deleted. The result is
-// the same: a cluster never has more nodes than its step allows before it loses a node, and never fewer before it gains a
-// node.
+// Upstream considers only a higher step when a node is added, and only a lower step when a node is deleted. The result
+// is the same: a cluster never has more nodes than its step allows before it loses a node, and never fewer before it
+// gains a node.
 func (t table) next(step, nodes int) int {
 	step = t.nearest(step)
 	switch b := t[step]; {
@@ -62,8 +62,8 @@ func (t table) next(step, nodes int) int {
 	return t.nearest(step)
 }
 
-// settle is BR-19-06 for a cluster whose size changes directly, one node at a time. Going up, it stops at the first step
-// whose SizeMax is large enough. Going down, it stops at the first step whose SizeMin is small enough. Since steps
+// settle is BR-19-06 for a cluster whose size changes directly, one node at a time. Going up, it stops at the first
+// step whose SizeMax is large enough. Going down, it stops at the first step whose SizeMin is small enough. Since steps
 // overlap, the direction never changes, and settling again changes nothing.
 //
 // An indirect change can end at another step: a cluster that grows from 80 to 95 nodes is at step 0, but a cluster
@@ -79,8 +79,8 @@ func (t table) settle(step, nodes int) int {
 	}
 }
 
-// matches is BR-19-07: a node whose annotation is this TTL is not written. Numbers are compared, and not texts: "015" is
-// not rewritten as "15", as for upstream (updateNodeIfNeeded in ttl_controller.go).
+// matches is BR-19-07: a node whose annotation is this TTL is not written. Numbers are compared, and not texts: "015"
+// is not rewritten as "15", as for upstream (updateNodeIfNeeded in ttl_controller.go).
 func matches(n *corev1.Node, ttl time.Duration) bool {
 	number, valid, _ := annotated(n)
 	return valid && number == seconds(ttl)
@@ -105,15 +105,16 @@ func (t table) recover(nodes int, annotated map[int64]int) int {
 	return best
 }
 
-// nearest returns the step of the table that is nearest to a number, which comes from the caller's memory and may be any.
+// nearest returns the step of the table that is nearest to a number, which comes from the caller's memory and may be
+// any.
 func (t table) nearest(step int) int { return max(0, min(step, len(t)-1)) }
 
 // at returns the boundary of the nearest step.
 func (t table) at(step int) Boundary { return t[t.nearest(step)] }
 
-// annotated returns whether a node has the annotation (present) and, if it is an integer (valid), its value in seconds. It
-// parses as strconv.Atoi does: "+15" and "015" are 15. " 15", "15s", "1_5" and numbers that do not fit into 64 bits are
-// not integers.
+// annotated returns whether a node has the annotation (present) and, if it is an integer (valid), its value in seconds.
+// It parses as strconv.Atoi does: "+15" and "015" are 15. " 15", "15s", "1_5" and numbers that do not fit into 64 bits
+// are not integers.
 func annotated(n *corev1.Node) (number int64, valid, present bool) {
 	text, present := n.Annotations[Annotation]
 	if !present {

@@ -30,8 +30,8 @@ func add(s *disruption.Snapshot, o runtime.Object) {
 	}
 }
 
-// readable reports whether an object has a name. A nil or nameless one in an Index would make every answer a refusal, and
-// nothing would take it out again.
+// readable reports whether an object has a name. A nil or nameless one in an Index would make every answer a refusal,
+// and nothing would take it out again.
 func readable(o runtime.Object) bool {
 	named, ok := o.(metav1.Object)
 	return ok && !reflect.ValueOf(o).IsNil() && named.GetName() != ""

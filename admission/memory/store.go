@@ -14,9 +14,9 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// AssumePodFor is how long an allowed eviction counts although the watch does not show it, unless [Options] say otherwise. By
-// then the API server has carried the eviction out, or something else has refused it. A wrong answer costs a budget one pod
-// for as long as the watch is silent.
+// AssumePodFor is how long an allowed eviction counts although the watch does not show it, unless [Options] say
+// otherwise. By then the API server has carried the eviction out, or something else has refused it. A wrong answer
+// costs a budget one pod for as long as the watch is silent.
 const AssumePodFor = 30 * time.Second
 
 // Options of a [Store].
@@ -24,8 +24,8 @@ type Options struct {
 	AssumePodFor time.Duration // 0: the constant of that name
 }
 
-// Store is the objects of a cluster as decisions on evictions and budgets need them. It is safe for concurrent use. Make one
-// with [NewStore].
+// Store is the objects of a cluster as decisions on evictions and budgets need them. It is safe for concurrent use.
+// Make one with [NewStore].
 type Store struct {
 	current atomic.Pointer[disruption.Index]
 	// changing is locked while the next Index is made. A decision reads the current Index without a lock.
@@ -46,8 +46,8 @@ func NewStore(o Options) *Store {
 func (s *Store) Index() *disruption.Index { return s.current.Load() }
 
 // Put adds objects as a watch shows them, or replaces the objects of the same names. It keeps pointers to them: do not
-// write to them any more. Put ignores objects of kinds that no decision on an eviction or a budget reads, nil, and objects
-// without a name.
+// write to them any more. Put ignores objects of kinds that no decision on an eviction or a budget reads, nil, and
+// objects without a name.
 func (s *Store) Put(objects ...runtime.Object) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -82,10 +82,10 @@ func (s *Store) set(changed disruption.Snapshot) {
 	s.current.Store(x)
 }
 
-// Review answers an eviction or the write of a budget with [admission.Decide], at that time. If it allows an eviction, that
-// counts for the requests that follow. Without synced it refuses: say so until every kind is listed and put into the store.
-// It refuses what depends on other objects, for example the deletion of a ServiceCIDR, and allows what admission does not
-// decide.
+// Review answers an eviction or the write of a budget with [admission.Decide], at that time. If it allows an eviction,
+// that counts for the requests that follow. Without synced it refuses: say so until every kind is listed and put into
+// the store. It refuses what depends on other objects, for example the deletion of a ServiceCIDR, and allows what
+// admission does not decide.
 //
 // Decisions on evictions follow each other. The others wait for none.
 func (s *Store) Review(r *admissionv1.AdmissionRequest, synced bool, now time.Time, o admission.Options) *admissionv1.AdmissionResponse {

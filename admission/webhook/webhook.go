@@ -1,13 +1,13 @@
 // Package webhook serves admission reviews over HTTP. It is what stands between the network and a decision of package
-// admission: it limits the size of a review, the number of decisions under way and the time of each, and a decision that
-// panics refuses.
+// admission: it limits the size of a review, the number of decisions under way and the time of each, and a decision
+// that panics refuses.
 //
 //	handler := webhook.New(func(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 //		return store.Review(r, synced(), time.Now(), options)
 //	}, webhook.Options{})
 //
-// The server around it is the caller's: TLS, timeouts of connections, readiness, shutdown. controllerruntime.AddWebhook leaves
-// that to a manager of controller-runtime: see docs/webhook.md.
+// The server around it is the caller's: TLS, timeouts of connections, readiness, shutdown. controllerruntime.AddWebhook
+// leaves that to a manager of controller-runtime: see docs/webhook.md.
 package webhook
 
 import (
@@ -31,11 +31,11 @@ import (
 	"github.com/purekube/purekube/admission"
 )
 
-// MaxBody is the size of a review in bytes unless [Options] say otherwise. It is more than an API server sends by default.
-// It takes requests of 3 MiB, and etcd takes objects of 1.5 MiB, in protobuf or JSON as they were sent. A review has them
-// in JSON, where a rule of the shortest entries takes five times as much as in protobuf, and a character that HTML knows
-// (<, >, &) six times. A create has one object from a request, and an update one from a request and one from etcd:
-// 6 × (3 + 1.5) MiB = 27 MiB.
+// MaxBody is the size of a review in bytes unless [Options] say otherwise. It is more than an API server sends by
+// default. It takes requests of 3 MiB, and etcd takes objects of 1.5 MiB, in protobuf or JSON as they were sent. A
+// review has them in JSON, where a rule of the shortest entries takes five times as much as in protobuf, and a
+// character that HTML knows (<, >, &) six times. A create has one object from a request, and an update one from a
+// request and one from etcd: 6 × (3 + 1.5) MiB = 27 MiB.
 const MaxBody = 32 << 20
 
 // MaxTimeout is the longest that an API server waits for a webhook: a timeout for connections.
@@ -49,8 +49,8 @@ type Options struct {
 	// MaxBody is the size of a review in bytes; a larger review gets 413, so that the failurePolicy decides. 0 means
 	// the constant MaxBody. Raise it for API servers and etcds with other limits.
 	MaxBody int64
-	// MaxDecisions is how many decisions on one resource may be under way: reviews of ClusterRoles that wait for a list do not
-	// hold up evictions. 0 means two for each processor.
+	// MaxDecisions is how many decisions on one resource may be under way: reviews of ClusterRoles that wait for a list do
+	// not hold up evictions. 0 means two for each processor.
 	MaxDecisions int
 	// Log gets a line for each review. Nil means slog.Default.
 	Log *slog.Logger
@@ -76,12 +76,12 @@ type resource struct {
 
 type decision = func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
-// New returns a handler that answers the POST of an AdmissionReview, v1 or v1beta1, with what decide returns. decide may be
-// called concurrently. An answer of nil refuses, and so does a panic: both with 500, and with a line in the log.
+// New returns a handler that answers the POST of an AdmissionReview, v1 or v1beta1, with what decide returns. decide
+// may be called concurrently. An answer of nil refuses, and so does a panic: both with 500, and with a line in the log.
 //
 // A review that is not decided in time is refused before the API server gives up and the failurePolicy decides: after
-// the timeout that the API server sends, less a fifth or at most a second. It gets the answer of [admission.NotNow]. The
-// context of decide ends then, and when the API server hangs up.
+// the timeout that the API server sends, less a fifth or at most a second. It gets the answer of [admission.NotNow].
+// The context of decide ends then, and when the API server hangs up.
 func New(decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse, o Options) *Handler {
 	if o.MaxBody <= 0 {
 		o.MaxBody = MaxBody
@@ -165,7 +165,8 @@ func patience(timeout string) time.Duration {
 	return d - min(d/5, time.Second)
 }
 
-// answer decides a request, or refuses it if it cannot be decided in time. It does not wait for a decision that is late.
+// answer decides a request, or refuses it if it cannot be decided in time. It does not wait for a decision that is
+// late.
 func (h *Handler) answer(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	const tooLate = "the webhook could not decide in time"
 	places, leave := h.places(r)

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NewClientset returns a clientset with copies of these objects. It panics, as client-go's does, for an object of a kind that
-// client-go does not know, and for two objects of one name.
+// NewClientset returns a clientset with copies of these objects. It panics, as client-go's does, for an object of a
+// kind that client-go does not know, and for two objects of one name.
 func NewClientset(objects ...runtime.Object) *fake.Clientset {
 	clientset := fake.NewClientset()
 	s := &server{ObjectTracker: clientset.Tracker(), versions: map[schema.GroupVersionResource]int{}}
@@ -51,13 +51,13 @@ func resourceOf(o runtime.Object) (schema.GroupVersionResource, error) {
 	return resource, nil
 }
 
-// server answers requests by client-go's tracker of objects. The clientset makes one request at a time, and gives copies of
-// what the caller passes.
+// server answers requests by client-go's tracker of objects. The clientset makes one request at a time, and gives
+// copies of what the caller passes.
 type server struct {
 	testing.ObjectTracker
 	tracked testing.ReactionFunc // what the tracker does, with the server's own Patch
-	// versions are the resourceVersions of each resource, counted as newer versions of the tracker count them: they grow with
-	// each object that it stores.
+	// versions are the resourceVersions of each resource, counted as newer versions of the tracker count them: they grow
+	// with each object that it stores.
 	versions map[schema.GroupVersionResource]int
 	created  int // objects
 }
@@ -182,9 +182,9 @@ func (s *server) delete(resource schema.GroupVersionResource, namespace, name st
 	return s.ObjectTracker.Update(resource, o, namespace)
 }
 
-// remove gives the deletion a resourceVersion of its own, as an API server does: to a controller, a deletion with the version
-// from before looks like a cluster that was restored from a backup. The tracker deletes what it has, so it gets the version
-// first, and watches see that as a change.
+// remove gives the deletion a resourceVersion of its own, as an API server does: to a controller, a deletion with the
+// version from before looks like a cluster that was restored from a backup. The tracker deletes what it has, so it gets
+// the version first, and watches see that as a change.
 func (s *server) remove(resource schema.GroupVersionResource, o object) error {
 	s.store(resource, o)
 	if err := s.ObjectTracker.Update(resource, o, o.GetNamespace()); err != nil {

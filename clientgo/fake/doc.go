@@ -1,4 +1,5 @@
-// Package fake makes client-go's fake clientset answer controllers as an API server does, for tests of programs that run them.
+// Package fake makes client-go's fake clientset answer controllers as an API server does, for tests of programs that
+// run them.
 //
 //	clientset := fake.NewClientset(objects...)
 //	client := clientgo.DynamicExecutor{Client: fake.NewDynamicClient(clientset)}
@@ -12,7 +13,7 @@
 //   - finalizers: an object that has some stays, with a deletionTimestamp, until the last of them is removed
 //   - strategic merge patches and server-side apply by the dynamic client
 //
-// There is no validation, no defaulting, no garbage collection, no generation, and no subresource but status: a get of another
-// one is 404. Reactors of yours come first, on the clientset, whichever client makes the request: they inject errors, and
-// answer for a scale. Package sigs.k8s.io/controller-runtime/pkg/envtest runs a real API server.
+// There is no validation, no defaulting, no garbage collection, no generation, and no subresource but status: a get of
+// another one is 404. Reactors of yours come first, on the clientset, whichever client makes the request: they inject
+// errors, and answer for a scale. Package sigs.k8s.io/controller-runtime/pkg/envtest runs a real API server.
 package fake

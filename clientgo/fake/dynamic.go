@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/testing"
 )
 
-// NewDynamicClient returns a dynamic client for the objects of a clientset that [NewClientset] made. The clientset answers its
-// requests, records them as its Actions, and asks its own reactors.
+// NewDynamicClient returns a dynamic client for the objects of a clientset that [NewClientset] made. The clientset
+// answers its requests, records them as its Actions, and asks its own reactors.
 func NewDynamicClient(clientset *fake.Clientset) *dynamicfake.FakeDynamicClient {
 	client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
 	client.PrependReactor("*", "*", func(action testing.Action) (bool, runtime.Object, error) {

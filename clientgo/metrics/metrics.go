@@ -9,7 +9,8 @@
 //   - purekube_plan_total, by result: success, requeue_after (the plan says when to plan again) or error
 //   - purekube_plan_errors_total: failures after which a key is planned again
 //   - purekube_plan_time_seconds: a histogram of the time to make a plan, without lookups and requests
-//   - purekube_actions_total, by action (the kind of the action: "SetTTL") and answer: see [clientgo.ActionResult.Answer]
+//   - purekube_actions_total, by action (the kind of the action: "SetTTL") and answer: see
+//     [clientgo.ActionResult.Answer]
 //   - purekube_lookups_total, by result: success or error
 //
 // About the cluster, with the labels of kube-state-metrics:
@@ -19,8 +20,9 @@
 //     disruption.BudgetExplanation, while the controller "disruption" of this replica plans. Hooks.Filter hides no
 //     budget.
 //
-// The queues of the controllers are workqueues of client-go with the names of the controllers. Their metrics (workqueue_depth and the
-// others) are registered by controller-runtime, and by k8s.io/component-base/metrics/prometheus/workqueue.
+// The queues of the controllers are workqueues of client-go with the names of the controllers. Their metrics
+// (workqueue_depth and the others) are registered by controller-runtime, and by
+// k8s.io/component-base/metrics/prometheus/workqueue.
 package metrics
 
 import (
@@ -33,8 +35,8 @@ import (
 
 var errNoRegisterer = errors.New("no registerer of metrics")
 
-// Register registers the metrics, unless they are registered, and returns hooks that count and then call the hooks h. It is an
-// error if the registerer has other metrics of the same names.
+// Register registers the metrics, unless they are registered, and returns hooks that count and then call the hooks h.
+// It is an error if the registerer has other metrics of the same names.
 func Register(r prometheus.Registerer, h clientgo.Hooks) (clientgo.Hooks, error) {
 	if r == nil {
 		return h, errNoRegisterer

@@ -157,8 +157,8 @@ func (c *cluster) refs(key purekube.Key) []manifests.Ref {
 	return c.Refs(key)
 }
 
-// withoutPlaces takes lines and numbers in lists out of what is said about objects of a cluster: nobody sees these lists. Where no
-// object is named, the resource stays.
+// withoutPlaces takes lines and numbers in lists out of what is said about objects of a cluster: nobody sees these
+// lists. Where no object is named, the resource stays.
 func (c *cluster) withoutPlaces() {
 	c.live = true
 	for i, p := range c.problems {

@@ -121,9 +121,9 @@ type invocation struct {
 	at    string   // of --now
 }
 
-// parse reads the command line. It returns nil where cobra has answered already: help, and completions for a shell. Without
-// arguments the embedded cluster is planned. Any argument says that somebody asks about objects of their own: where none are
-// named or piped, as for lint $FILES with an empty variable, that is an error.
+// parse reads the command line. It returns nil where cobra has answered already: help, and completions for a shell.
+// Without arguments the embedded cluster is planned. Any argument says that somebody asks about objects of their own:
+// where none are named or piped, as for lint $FILES with an empty variable, that is an error.
 func parse(args []string, sys system) (*invocation, error) {
 	if len(args) == 0 {
 		args = []string{"plan"}
@@ -152,8 +152,8 @@ func parse(args []string, sys system) (*invocation, error) {
 	return asked, nil
 }
 
-// oneDash says that a flag of more than one letter has two dashes. Its letters would be taken for flags of one letter and
-// their values: -force for the file orce.
+// oneDash says that a flag of more than one letter has two dashes. Its letters would be taken for flags of one letter
+// and their values: -force for the file orce.
 func oneDash(root *cobra.Command, args []string) error {
 	cmd, _, err := root.Find(args)
 	if err != nil {
@@ -220,7 +220,8 @@ func (inv *invocation) register(flags *pflag.FlagSet) {
 	inv.liveFlags(flags)
 	flags.BoolVar(&inv.demo, "demo", false, "answer for the small cluster that is embedded in purekube")
 	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
-	if inv.command.name != "lint" { // it judges manifests as they are, at full health and with the ClusterRoles of every cluster
+	// it judges manifests as they are, at full health and with the ClusterRoles of every cluster
+	if inv.command.name != "lint" {
 		registerSnapshot(inv, flags)
 	}
 	inv.command.register(inv, flags)
@@ -385,8 +386,8 @@ func (inv *invocation) check(sys system) (err error) {
 	return inv.checkInput(sys)
 }
 
-// checkInput says what is read: files, what is piped, the embedded cluster, or, where none of these is named, the cluster of
-// the current context. lint is for manifests, and reads a cluster only if it is told to.
+// checkInput says what is read: files, what is piped, the embedded cluster, or, where none of these is named, the
+// cluster of the current context. lint is for manifests, and reads a cluster only if it is told to.
 func (inv *invocation) checkInput(sys system) error {
 	named := inv.demo || len(inv.paths) > 0
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// complete completes the names of nodes and objects in the files that the command line has so far. Where it has none, there is
-// nothing to read: nobody waits for a pipe when they press the tab key.
+// complete completes the names of nodes and objects in the files that the command line has so far. Where it has none,
+// there is nothing to read: nobody waits for a pipe when they press the tab key.
 func (inv *invocation) complete(sys system) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if inv.command.name != "drain" && inv.command.name != "explain" {
 		return nil, cobra.ShellCompDirectiveDefault // files

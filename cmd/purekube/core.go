@@ -18,8 +18,8 @@ type core struct {
 	divergences string
 }
 
-// cores are planned in this order: what stops an upgrade first, annotations last. A further one is a line here and a file of
-// its own.
+// cores are planned in this order: what stops an upgrade first, annotations last. A further one is a line here and a
+// file of its own.
 var cores = []core{
 	{"disruption", planDisruption, []string{"PodDisruptionBudget", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"},
 		[]string{"PodDisruptionBudget", "Pod"}, "D-12 … D-15, D-18, D-19, D-22 … D-24, D-29, D-39"},

@@ -79,8 +79,8 @@ func planDisruption(c *cluster, set settings) section {
 	return s
 }
 
-// neverNotKnown is why it is not known whether the budget ever allows a disruption; empty if it is known. Manifests have no pods:
-// that nothing forbids their eviction does not say that the budget allows it.
+// neverNotKnown is why it is not known whether the budget ever allows a disruption; empty if it is known. Manifests
+// have no pods: that nothing forbids their eviction does not say that the budget allows it.
 func neverNotKnown(e *disruption.BudgetExplanation, err error) (why string, noPods bool) {
 	switch {
 	case e.Never:

@@ -25,9 +25,9 @@ type compared struct {
 	sent bool
 }
 
-// numbersOf are the D-numbers of docs/divergences.md that cause the difference, each with the rule that tells it: a reason of the default's
-// plan, or what the two plans have that the other one lacks. Where causes act on the same object, all of them are named. It is empty for a
-// difference that no rule tells.
+// numbersOf are the D-numbers of docs/divergences.md that cause the difference, each with the rule that tells it: a
+// reason of the default's plan, or what the two plans have that the other one lacks. Where causes act on the same
+// object, all of them are named. It is empty for a difference that no rule tells.
 func (c compared) numbersOf(core string, in *cluster, set settings) string {
 	found := map[string]bool{}
 	switch core {
@@ -117,7 +117,8 @@ func (c compared) claimsOfPod(found map[string]bool) {
 	names := all[resourceclaim.SetClaimStatuses](c.ours)
 	if c.sent {
 		found["D-26"] = len(names) > 0
-		found["D-8"] = len(all[resourceclaim.CreateClaim](c.ours))+len(all[resourceclaim.Reserve](c.ours)) > 0 // continueOnError
+		// continueOnError
+		found["D-8"] = len(all[resourceclaim.CreateClaim](c.ours))+len(all[resourceclaim.Reserve](c.ours)) > 0
 		return
 	}
 	if errors.Is(c.ours.Err, resourceclaim.ErrPodGroupClaim) {

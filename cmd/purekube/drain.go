@@ -247,8 +247,8 @@ func neverDrains(drains []nodeDrain) bool {
 	})
 }
 
-// withPods are the drains of nodes that have pods, and how many nodes have none. The caller keeps its own list: the exit
-// status is about all of them.
+// withPods are the drains of nodes that have pods, and how many nodes have none. The caller keeps its own list: the
+// exit status is about all of them.
 func withPods(drains []nodeDrain) (some []nodeDrain, empty int) {
 	for _, d := range drains {
 		if d.pods > 0 {
@@ -424,8 +424,8 @@ func (d nodeDrain) inTurns() []string {
 	return lines
 }
 
-// blockedBy is why an eviction is refused at the end of the drain. How many pods the budget is short of is in the eviction:
-// an explanation costs all pods of the budget, so no budget is explained for each node.
+// blockedBy is why an eviction is refused at the end of the drain. How many pods the budget is short of is in the
+// eviction: an explanation costs all pods of the budget, so no budget is explained for each node.
 func (d nodeDrain) blockedBy(e disruption.Eviction) string {
 	if len(e.Blocking) != 1 {
 		return "selected by more than one budget (" + list(texts(e.Blocking), 5) + ")"

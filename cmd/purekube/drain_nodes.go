@@ -52,7 +52,8 @@ func (r *drainRequest) checkNodes() error {
 	return r.check()
 }
 
-// podsOnNodes counts the pods of each node of the input, and finds pods by name. A node is one that has an object, or a pod.
+// podsOnNodes counts the pods of each node of the input, and finds pods by name. A node is one that has an object, or a
+// pod.
 func podsOnNodes(c *cluster) (pods map[string]int, podOf map[types.NamespacedName]*corev1.Pod) {
 	pods, podOf = map[string]int{}, map[types.NamespacedName]*corev1.Pod{}
 	for _, n := range c.Nodes {
@@ -67,8 +68,8 @@ func podsOnNodes(c *cluster) (pods map[string]int, podOf map[types.NamespacedNam
 	return pods, podOf
 }
 
-// problems are what is wrong with the names of nodes: a table without rows, or a drained node of a misspelt name, would look
-// like success.
+// problems are what is wrong with the names of nodes: a table without rows, or a drained node of a misspelt name, would
+// look like success.
 func (r *drainRequest) problems(f *fleet) (found []problem) {
 	switch {
 	case r.selects != nil && len(r.names(f)) == 0:
@@ -86,8 +87,8 @@ func (r *drainRequest) problems(f *fleet) (found []problem) {
 	return found
 }
 
-// decidable are the nodes whose drains can be answered: none of their pods is of a namespace where a budget could not be read, for
-// it may select them. The problem names the others. Of drains at the same time none can be answered then.
+// decidable are the nodes whose drains can be answered: none of their pods is of a namespace where a budget could not
+// be read, for it may select them. The problem names the others. Of drains at the same time none can be answered then.
 func (r *drainRequest) decidable(f *fleet, names []string) ([]string, []problem) {
 	// question refuses what may be of any namespace
 	without, hidden := restson.NodesWithoutBudgets(f.c.Set)
@@ -119,8 +120,8 @@ func (f *fleet) budgetProblems(nodes []string) error {
 	return errors.Join(problems...)
 }
 
-// groups are the values of the label by node. The nodes that have no label, no object, or objects that differ have no group:
-// they are in none, since a wave with one of them could have nodes of two groups.
+// groups are the values of the label by node. The nodes that have no label, no object, or objects that differ have no
+// group: they are in none, since a wave with one of them could have nodes of two groups.
 func (r *drainRequest) groups(c *cluster, names []string) (of map[string]string, without []string) {
 	of = map[string]string{}
 	unknown := map[string]bool{}

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// visible is a text of the input as it is printed. Whoever writes an object may put anything into its names: what is not
-// printable (escape sequences, line ends, characters that turn the direction of the text) becomes \u001b and the like,
-// and so does what CI systems take for a command in the middle of a line: ##[error], ##vso[task…].
+// visible is a text of the input as it is printed. Whoever writes an object may put anything into its names: what is
+// not printable (escape sequences, line ends, characters that turn the direction of the text) becomes \u001b and the
+// like, and so does what CI systems take for a command in the middle of a line: ##[error], ##vso[task…].
 func visible(s string) string {
 	if !hidesSomething(s) {
 		return s
@@ -62,8 +62,8 @@ func visibleLine(s string) string {
 	return s
 }
 
-// visibleWriter writes lines of JSON, HTML or Markdown as [visible] does. Outside of strings JSON has nothing to escape,
-// and inside them the escapes of JSON apply.
+// visibleWriter writes lines of JSON, HTML or Markdown as [visible] does. Outside of strings JSON has nothing to
+// escape, and inside them the escapes of JSON apply.
 type visibleWriter struct {
 	w io.Writer
 	// line is what was written of a line.

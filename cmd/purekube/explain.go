@@ -49,8 +49,8 @@ func runExplain(inv invocation, sys system) int {
 	return inv.end(rep, rep.writeText(sys.stdout, palette(sys.colour)), sys)
 }
 
-// parseObject reads KIND/NAME or KIND/NAMESPACE/NAME, with the kind as kubectl takes it, and returns the cores that plan
-// such objects.
+// parseObject reads KIND/NAME or KIND/NAMESPACE/NAME, with the kind as kubectl takes it, and returns the cores that
+// plan such objects.
 func parseObject(text string) (key purekube.Key, about []core, err error) {
 	if key, err = purekube.ParseKey(text); err != nil {
 		return key, nil, err
@@ -98,8 +98,8 @@ func (r *report) only(key purekube.Key) {
 	}
 }
 
-// findingOf returns the finding about the object in the plan of the core, a new one where the plan is silent. It is nil where the
-// core has not planned or the object is not in the input: both are said.
+// findingOf returns the finding about the object in the plan of the core, a new one where the plan is silent. It is nil
+// where the core has not planned or the object is not in the input: both are said.
 func (r *report) findingOf(key purekube.Key, core string, c *cluster) *finding {
 	i := slices.IndexFunc(r.Sections, func(s section) bool { return s.Core == core })
 	if i < 0 || !c.holds(key) {

@@ -5,8 +5,8 @@ import (
 	"github.com/purekube/purekube/disruption/drain"
 )
 
-// addDrain adds how a drain of the node would go, and what is in its way. It has all flags, so that what is in the way is not a
-// flag. The ttl core must have planned.
+// addDrain adds how a drain of the node would go, and what is in its way. It has all flags, so that what is in the way
+// is not a flag. The ttl core must have planned.
 func (r *report) addDrain(node purekube.Key, c *cluster, set settings) {
 	f := r.findingOf(node, "ttl", c)
 	if f == nil {

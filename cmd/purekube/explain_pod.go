@@ -6,15 +6,15 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// evictionQuestion is whether a pod may be evicted: a budget that is missing would refuse it. Workloads need not be in the input: each
-// scale that is missing is a lookup.
+// evictionQuestion is whether a pod may be evicted: a budget that is missing would refuse it. Workloads need not be in
+// the input: each scale that is missing is a lookup.
 var evictionQuestion = question{
 	name: "whether it may be evicted", dump: append([]string{"PodDisruptionBudget"}, drainReads...),
 	seen: []string{"PodDisruptionBudget"}, whole: []string{"PodDisruptionBudget"},
 }
 
-// addEviction adds what disruption knows about one pod: the budgets that select it, and whether it may be evicted by the status that
-// the plan writes. PlanAll is silent about most pods. The disruption core must have planned.
+// addEviction adds what disruption knows about one pod: the budgets that select it, and whether it may be evicted by
+// the status that the plan writes. PlanAll is silent about most pods. The disruption core must have planned.
 func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
 	f := r.findingOf(pod, "disruption", c)
 	if f == nil {

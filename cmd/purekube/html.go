@@ -26,14 +26,15 @@ var pageStyle string
 //go:embed html.js
 var pageScript string
 
-// htmlPage is the template of -o html. html/template escapes what comes from the input. A part of the page that has a file of
-// its own defines the template that html.tmpl has as a block.
+// htmlPage is the template of -o html. html/template escapes what comes from the input. A part of the page that has a
+// file of its own defines the template that html.tmpl has as a block.
 var htmlPage = template.Must(template.ParseFS(pageTemplates, "html.tmpl", "html*.tmpl"))
 
 // The page as the template takes it.
 type (
 	page struct {
-		// Style is the style sheet, Script the filter; Policy allows these two and nothing else, so that the page loads nothing.
+		// Style is the style sheet, Script the filter; Policy allows these two and nothing else, so that the page loads
+		// nothing.
 		Style  template.CSS
 		Script template.JS
 		Policy string
@@ -48,7 +49,8 @@ type (
 		Problems []string
 		Nodes    *nodePicture
 		Waves    *wavePicture
-		// Cores have something to show, the worst first; Quiet ones have objects and nothing to do; of Absent ones the input has no object.
+		// Cores have something to show, the worst first; Quiet ones have objects and nothing to do; of Absent ones the input
+		// has no object.
 		Cores, Quiet []pageCore
 		Absent       []string
 	}
@@ -58,8 +60,8 @@ type (
 		Notes, MoreNotes []string
 		// Worst is the class of the badge in the list of controllers.
 		Worst string
-		// ToDo and More are the objects with something to do or something wrong, the worst first. Rest are as they should be: Counted is how
-		// many of them there are where they are too many to be shown.
+		// ToDo and More are the objects with something to do or something wrong, the worst first. Rest are as they should be:
+		// Counted is how many of them there are where they are too many to be shown.
 		ToDo, More, Rest []pageObject
 		Counted          int
 		// The pictures; a core has its own pictures only.
@@ -200,8 +202,8 @@ func pictured(k purekube.Key) purekube.Key {
 func (l links) picture(k purekube.Key) textLink { return textLink{nameOf(k), l[pictured(k)]} }
 
 const (
-	// shownAtMost is how many objects or budgets of a list are shown with all that is known of them. Of more than that only the first
-	// are, and the others have a line each: the worst come first.
+	// shownAtMost is how many objects or budgets of a list are shown with all that is known of them. Of more than that
+	// only the first are, and the others have a line each: the worst come first.
 	shownAtMost = 20
 	// linesAtMost is how many lines about a core are shown; the others are one click away.
 	linesAtMost = 3

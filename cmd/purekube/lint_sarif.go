@@ -85,8 +85,8 @@ type (
 
 var sarifLevels = map[lint.Severity]string{lint.Error: "error", lint.Warning: "warning", lint.Info: "note"}
 
-// writeSARIF prints the findings as GitHub code scanning and other programs read them. An input with errors is an invocation that
-// was not successful.
+// writeSARIF prints the findings as GitHub code scanning and other programs read them. An input with errors is an
+// invocation that was not successful.
 func (l linted) writeSARIF(w io.Writer) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "purekube", Version: version(), InformationURI: "https://github.com/purekube/purekube"}

@@ -147,18 +147,19 @@ func (inv *invocation) drains() bool {
 	return inv.command.name == "drain" || inv.command.name == "report" || inv.command.name == "explain" && key.Kind == "Node"
 }
 
-// readOrder is the order in which the kinds are read. A cluster changes meanwhile, and nothing has all of it at one moment, so
-// what lets something go is read before what keeps it: ServiceCIDRs before the addresses in them, ResourceClaims before the pods
-// that use them. Pods come before the workloads that say how many there should be: where a workload grows, its new pods are
-// missing then, but they are expected. Budgets are read last, because one that is missing allows everything.
+// readOrder is the order in which the kinds are read. A cluster changes meanwhile, and nothing has all of it at one
+// moment, so what lets something go is read before what keeps it: ServiceCIDRs before the addresses in them,
+// ResourceClaims before the pods that use them. Pods come before the workloads that say how many there should be: where
+// a workload grows, its new pods are missing then, but they are expected. Budgets are read last, because one that is
+// missing allows everything.
 var readOrder = []string{
 	"ServiceCIDR", "IPAddress", "ResourceClaim", "ResourceClaimTemplate", "Pod",
 	"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler",
 	"Node", "ClusterRole", "PodDisruptionBudget",
 }
 
-// liveReader reads the objects of a cluster as a dump of kubectl get has them: text, so that fields that this build does not know
-// are seen, and every question is answered as it is for the dump. It sends GET requests only.
+// liveReader reads the objects of a cluster as a dump of kubectl get has them: text, so that fields that this build
+// does not know are seen, and every question is answered as it is for the dump. It sends GET requests only.
 type liveReader struct {
 	config *rest.Config
 	client rest.Interface
@@ -199,8 +200,8 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 	return &liveReader{config: config, client: client, namespace: namespace, progress: progress, maxScales: maxScales}, nil
 }
 
-// read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve, is among
-// the problems, and the input has no such kind. Any other error is returned: part of a cluster is no answer.
+// read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve,
+// is among the problems, and the input has no such kind. Any other error is returned: part of a cluster is no answer.
 func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manifests.Options) (*cluster, error) {
 	lists, denied, err := l.lists(ctx, kinds)
 	if err != nil {
@@ -356,7 +357,8 @@ func (l *liveReader) pages(ctx context.Context, kind schema.GroupKind, resource 
 // listWriter writes a list, zipped. It writes to memory, which has no errors.
 type listWriter struct {
 	zipped bytes.Buffer
-	// kind begins each item, which does not repeat it in a list: an item of a known kind need not wait for the end of the list.
+	// kind begins each item, which does not repeat it in a list: an item of a known kind need not wait for the end of the
+	// list.
 	kind    string
 	archive *zip.Writer
 	list    io.Writer
@@ -393,8 +395,8 @@ func (w *listWriter) end() []byte {
 // errNoList is the error for an answer that is no page of the list that was asked for.
 var errNoList = errors.New("the answer is not a list of the kind")
 
-// addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found, or is one too
-// many of its namespace, stays a lookup.
+// addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found, or is
+// one too many of its namespace, stays a lookup.
 func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 	var lookup *clientgo.Lookup
 	index := disruption.NewIndex(c.Disruption(metav1.Now().Time), disruption.Options{})

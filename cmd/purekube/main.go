@@ -3,8 +3,8 @@
 //
 //	purekube COMMAND [flags] [FILE | DIRECTORY | - …]
 //
-// Without arguments it plans a small cluster that is embedded in it; --demo is that cluster for every command. purekube -h
-// lists the commands. The exit status tells the result; see exit.go.
+// Without arguments it plans a small cluster that is embedded in it; --demo is that cluster for every command. purekube
+// -h lists the commands. The exit status tells the result; see exit.go.
 package main
 
 import (
@@ -23,7 +23,8 @@ import (
 )
 
 func main() {
-	// A dump of a large cluster is memory first of all. This takes a sixth off the most that is in use, for some more time.
+	// A dump of a large cluster is memory first of all. This takes a sixth off the most that is in use, for some more
+	// time.
 	debug.SetGCPercent(50)
 	os.Exit(run(os.Args[1:], system{
 		name:    filepath.Base(os.Args[0]),
@@ -142,8 +143,8 @@ func (inv *invocation) load(sys system) *cluster {
 	return c
 }
 
-// takeTime takes the time of the input: a pod that was terminating when it was taken is not overdue an hour later. A time ahead
-// of the clock is wrong, and is passed over.
+// takeTime takes the time of the input: a pod that was terminating when it was taken is not overdue an hour later. A
+// time ahead of the clock is wrong, and is passed over.
 func (inv *invocation) takeTime(c *cluster) {
 	t := c.Newest(inv.now)
 	if inv.nowFrom != nowFromClock || t.IsZero() {

@@ -12,8 +12,8 @@ import (
 	"github.com/purekube/purekube/internal/message"
 )
 
-// writeMermaid prints the graphs as Markdown with a Mermaid block each, for people's own documents. It reports whether there
-// is a graph.
+// writeMermaid prints the graphs as Markdown with a Mermaid block each, for people's own documents. It reports whether
+// there is a graph.
 func (r *report) writeMermaid(w io.Writer, c *cluster, inv invocation) (drawn bool, err error) {
 	out := bufio.NewWriter(w)
 	for _, s := range r.Sections {

@@ -20,7 +20,8 @@ func (n nodePoolName) title(key string) string {
 	return "no label of a pool"
 }
 
-// nodePools are the pools of the nodes by name: the value of the label key, or of the first of poolLabels that a node has.
+// nodePools are the pools of the nodes by name: the value of the label key, or of the first of poolLabels that a node
+// has.
 func nodePools(c *cluster, key string) map[string]nodePoolName {
 	keys := poolLabels
 	if key != "" {

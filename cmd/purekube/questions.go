@@ -59,8 +59,9 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 	return &q
 }
 
-// drainQuestion is the question of the command drain: a budget, a pod or a workload that is missing can make a node drain that does not.
-// A kind of workload has to be in the input if the controller of a pod or a ReplicaSet is of that kind.
+// drainQuestion is the question of the command drain: a budget, a pod or a workload that is missing can make a node
+// drain that does not. A kind of workload has to be in the input if the controller of a pod or a ReplicaSet is of that
+// kind.
 func drainQuestion(name string, objects *cluster) question {
 	return question{
 		name: name, dump: drainDump,
@@ -75,7 +76,8 @@ var drainDump = append(append([]string{"PodDisruptionBudget"}, drainReads...), "
 // drainReads are the kinds beside the budgets and the nodes that say how a drain goes.
 var drainReads = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}
 
-// neverQuestion is the question of --fail-on never: no budget that never allows a disruption. Budgets without pods are the answer's part.
+// neverQuestion is the question of --fail-on never: no budget that never allows a disruption. Budgets without pods are
+// the answer's part.
 var neverQuestion = question{
 	name: "--fail-on never", dump: append([]string{"PodDisruptionBudget"}, drainReads...),
 	seen: []string{"PodDisruptionBudget"}, whole: []string{"PodDisruptionBudget"},

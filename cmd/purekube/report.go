@@ -82,7 +82,8 @@ type finding struct {
 	RecheckAt time.Time
 	// Never: the object is a budget that allows no disruption, however healthy all of them are.
 	Never bool
-	// NotKnown is why it is not known whether the budget ever allows a disruption, and NoPods that this is for lack of pods.
+	// NotKnown is why it is not known whether the budget ever allows a disruption, and NoPods that this is for lack of
+	// pods.
 	NotKnown string
 	NoPods   bool
 	// Reasons are the steps of the decision; -o json prints them.
@@ -209,7 +210,8 @@ func withoutDecision(f finding) finding {
 	return undecided
 }
 
-// noScale ends the error of a budget that needs the scale of a workload of a kind that has none. The error names the workload.
+// noScale ends the error of a budget that needs the scale of a workload of a kind that has none. The error names the
+// workload.
 const noScale = " does not implement the scale subresource"
 
 // addProblems adds the errors that are not there yet.

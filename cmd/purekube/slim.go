@@ -12,8 +12,8 @@ import (
 	"github.com/purekube/purekube/manifests"
 )
 
-// slimmer takes out of objects what no answer reads, and keeps once what many pods have alike, such as the labels and the containers
-// of a template: a pod takes a third of its memory then. Nothing writes to objects of the input.
+// slimmer takes out of objects what no answer reads, and keeps once what many pods have alike, such as the labels and
+// the containers of a template: a pod takes a third of its memory then. Nothing writes to objects of the input.
 type slimmer struct{ known sync.Map }
 
 // slim is what [manifests.Options] call Transform.

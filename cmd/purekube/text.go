@@ -165,8 +165,8 @@ func needText(n purekube.Need) string {
 	return of + " (" + n.APIVersion + "), which is not in the input" + howToAdd(n)
 }
 
-// howToAdd says how kubectl prints the object that the lookup is about. It is empty for names that no API server takes: nobody
-// should copy these into a shell.
+// howToAdd says how kubectl prints the object that the lookup is about. It is empty for names that no API server takes:
+// nobody should copy these into a shell.
 func howToAdd(n purekube.Need) string {
 	group := schema.FromAPIVersionAndKind(n.APIVersion, n.Kind).Group
 	words := []string{n.Kind, n.Name, cmp.Or(n.Namespace, "x"), cmp.Or(group, "x")}

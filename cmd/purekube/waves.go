@@ -20,8 +20,8 @@ type wavePlan struct {
 	after   *disruption.Index
 }
 
-// planWaves plans waves of the nodes. The problems are the nodes that are in none for lack of a label. The error is what
-// is wrong with the input as a whole.
+// planWaves plans waves of the nodes. The problems are the nodes that are in none for lack of a label. The error is
+// what is wrong with the input as a whole.
 func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem, error) {
 	o := drain.WaveOptions{Options: r.options(f), MaxNodes: r.most, Rounds: r.rounds}
 	if r.rounds == 0 {

@@ -55,16 +55,16 @@ type Blocker struct {
 	Fixes []Fix `json:"fixes,omitempty"`
 }
 
-// Blockers returns what is in the way of the drains, by cause, worst first: the cause that stops most nodes alone comes first,
-// then the cause that stops most nodes. x is the cluster before the drains, which are an answer of [Each], [Node] or [Nodes]
-// on x with the same options.
+// Blockers returns what is in the way of the drains, by cause, worst first: the cause that stops most nodes alone comes
+// first, then the cause that stops most nodes. x is the cluster before the drains, which are an answer of [Each],
+// [Node] or [Nodes] on x with the same options.
 //
-// Each [Fix] was played: for the first 100 nodes that the cause stops, the drain of each node alone on a branch of x with the
-// change. A change that takes the cause away from no node is left out. Only the first 100 causes have fixes. With AsWritten
-// there are none, since nothing is computed again.
+// Each [Fix] was played: for the first 100 nodes that the cause stops, the drain of each node alone on a branch of x
+// with the change. A change that takes the cause away from no node is left out. Only the first 100 causes have fixes.
+// With AsWritten there are none, since nothing is computed again.
 //
-// The answer is only as good as the drains: a cause can hide another one, as a missing flag hides the budgets. Drains that
-// were not started or that need lookups may have further causes.
+// The answer is only as good as the drains: a cause can hide another one, as a missing flag hides the budgets. Drains
+// that were not started or that need lookups may have further causes.
 //
 // It costs the pods of the budgets that are in the way, and for each fix the drains that are played: a fleet of
 // 300 nodes, of which 15 budgets stop 45, takes 7 ms (BenchmarkBlockers, 2026-11-27, 2 vCPU).
@@ -133,8 +133,8 @@ func compareCauses(a, b cause) int {
 	)
 }
 
-// obstacle is what a cause does to one drain: the pods that stay for it, how many healthy pods the budget lacks, and what is
-// wrong, in words.
+// obstacle is what a cause does to one drain: the pods that stay for it, how many healthy pods the budget lacks, and
+// what is wrong, in words.
 type obstacle struct {
 	pods      []types.NamespacedName
 	shortfall int32

@@ -1,11 +1,12 @@
-// Package drain plays kubectl drain through, round after round: which pods of a node go when, which never do, and what the
-// cluster is afterwards.
+// Package drain plays kubectl drain through, round after round: which pods of a node go when, which never do, and what
+// the cluster is afterwards.
 //
 //	x := disruption.NewIndex(snapshot, disruption.Options{})
 //	d, after, err := drain.Node(x, "node-1", drain.Options{IgnoreDaemonSets: true})
 //
 // d.Outcome is [Now], [InRounds], [Never] and so on, d.Refused names the pods that stay, each with a code and a
-// sentence, and after is the cluster to drain the next node in. Nothing is evicted: the package is as pure as disruption.
+// sentence, and after is the cluster to drain the next node in. Nothing is evicted: the package is as pure as
+// disruption.
 //
 // A caller has the duties of a caller of disruption: the Index has all pods, budgets and workloads of the namespaces
 // whose pods run on the node. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
@@ -52,11 +53,11 @@ type Options struct {
 	// Nodes are the nodes of the cluster, also the drained ones. A recreated pod is ready only where one of them
 	// takes it: see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
 	Nodes []*corev1.Node
-	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room for
-	// the requests and the ports of the host, which Fits cannot know: it does not see the pods that the drain places. To
-	// fill nodes beyond their capacity, raise status.allocatable in Nodes. Fits is asked about a recreated pod and a node of
-	// Nodes that is ready and schedulable, drained or not. It must write to neither, and has to answer the same every
-	// time. Nil: as kube-scheduler's filters do.
+	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room
+	// for the requests and the ports of the host, which Fits cannot know: it does not see the pods that the drain places.
+	// To fill nodes beyond their capacity, raise status.allocatable in Nodes. Fits is asked about a recreated pod and a
+	// node of Nodes that is ready and schedulable, drained or not. It must write to neither, and has to answer the same
+	// every time. Nil: as kube-scheduler's filters do.
 	Fits func(pod *corev1.Pod, node *corev1.Node) bool
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
@@ -148,7 +149,8 @@ type Drain struct {
 	// need a flag; otherwise they are the pods whose eviction is refused. While there are Needs, they are the pods that
 	// stay as far as is known: the answers may add others.
 	Refused []RefusedPod `json:"refused,omitempty"`
-	// NodesChecked reports whether the recreated pods were placed on Options.Nodes. Otherwise they are assumed to find a node.
+	// NodesChecked reports whether the recreated pods were placed on Options.Nodes. Otherwise they are assumed to find a
+	// node.
 	NodesChecked bool `json:"nodesChecked,omitempty"`
 	// Pending are the pods of the node whose replacement finds no node, sorted by namespace and name.
 	Pending []PendingPod `json:"pending,omitempty"`
@@ -225,8 +227,8 @@ type RefusedPod struct {
 // Which pods are recreated is what Kubernetes does, or stricter:
 //
 //   - A pod is recreated as it was: not ready, if it was not running and ready. It has the labels of its controller's
-//     template, where the snapshot has it: what somebody gave it by hand is lost, and a budget may not select it any more. A
-//     StatefulSet makes pods of its current revision, which the snapshot does not have: they keep their labels.
+//     template, where the snapshot has it: what somebody gave it by hand is lost, and a budget may not select it any
+//     more. A StatefulSet makes pods of its current revision, which the snapshot does not have: they keep their labels.
 //   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer than
 //     its replicas. Pods that are being deleted or have ended do not count: the controller has replaced them already.
 //     If it recreates only some of the pods that go, active pods come first, and active pods that were not ready come
@@ -234,31 +236,33 @@ type RefusedPod struct {
 //   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
 //     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
 //     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.
-//   - A controller whose kind has no scale, such as a Job or a DaemonSet, or whose lookup failed, may recreate its pods or
-//     not. They are recreated and never ready: budgets that fail because of such a pod keep failing, and no budget counts
-//     it as healthy. A pod of a Job that has ended is not recreated.
+//   - A controller whose kind has no scale, such as a Job or a DaemonSet, or whose lookup failed, may recreate its pods
+//     or not. They are recreated and never ready: budgets that fail because of such a pod keep failing, and no budget
+//     counts it as healthy. A pod of a Job that has ended is not recreated.
 //   - No other pod is recreated: one without a controller, and one whose controller is gone or is being deleted.
-//   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
-//     for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
+//   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod
+//     waits for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
 //
 // With Options.Nodes, a recreated pod runs on a node that takes it, as kube-scheduler's filters NodeUnschedulable,
-// TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not drained: on the one with the
-// fewest pods, the first by name of several. If there is none, the pod stays Pending: budgets that expect it do not count it
-// as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. Where room is short, pods
-// that were not ready come before ready pods, and the pods of StatefulSets last, because they are recreated last. The check is
-// no scheduler: it does not know topology spread, affinity between pods, volumes and ResourceClaims, it evicts no pods of lower
-// priority, and a pod that is Pending stays so, in whatever round room becomes free. A pod that waits for a node when the drain
-// begins takes no room.
+// TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not drained: on the one
+// with the fewest pods, the first by name of several. If there is none, the pod stays Pending: budgets that expect it
+// do not count it as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it.
+// Where room is short, pods that were not ready come before ready pods, and the pods of StatefulSets last, because they
+// are recreated last. The check is no scheduler: it does not know topology spread, affinity between pods, volumes and
+// ResourceClaims, it evicts no pods of lower priority, and a pod that is Pending stays so, in whatever round room
+// becomes free. A pod that waits for a node when the drain begins takes no room.
 //
-// A recreated pod requests what the spec of the evicted pod requests. Where the filters of the supported releases differ,
-// the stricter one decides: while a pod is being resized, each of its containers, and the pod as a whole, counts with the
-// largest of its amounts in spec and status. Stricter than all of them: an extended resource that only a DeviceClass
-// provides is missing on every node, a pod as a whole counts with its spec also when its resize is infeasible, and what the
-// API server does not admit fits nowhere, such as an amount beyond int64 or a required field that is not metadata.name.
+// A recreated pod requests what the spec of the evicted pod requests. Where the filters of the supported releases
+// differ, the stricter one decides: while a pod is being resized, each of its containers, and the pod as a whole,
+// counts with the largest of its amounts in spec and status. Stricter than all of them: an extended resource that only
+// a DeviceClass provides is missing on every node, a pod as a whole counts with its spec also when its resize is
+// infeasible, and what the API server does not admit fits nowhere, such as an amount beyond int64 or a required field
+// that is not metadata.name.
 //
-// A pod on a node of Options.Nodes that is not ready, whether its condition Ready is False, Unknown or missing, does not go, and
-// no pod takes its place, even if it is being deleted already: no kubelet ends it. With the taint
-// node.kubernetes.io/out-of-service it goes, since the pod garbage collector deletes it, and so does a pod that has ended.
+// A pod on a node of Options.Nodes that is not ready, whether its condition Ready is False, Unknown or missing, does
+// not go, and no pod takes its place, even if it is being deleted already: no kubelet ends it. With the taint
+// node.kubernetes.io/out-of-service it goes, since the pod garbage collector deletes it, and so does a pod that has
+// ended.
 //
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
 // controller has too few or too many of before the drain are neither created nor deleted. Without Options.Nodes, the
@@ -268,12 +272,12 @@ type RefusedPod struct {
 // or if its pod has to be recreated before another pod may go. The drain continues for the pods of budgets that do not
 // depend on it, so that Refused names what else is in the way.
 //
-// The Index returned is the cluster after the drain, with the budgets' statuses written. The spec.nodeName
-// of a recreated pod is the node that takes it, and empty without Options.Nodes. A node that has been drained is as
+// The Index returned is the cluster after the drain, with the budgets' statuses written. The spec.nodeName of a
+// recreated pod is the node that takes it, and empty without Options.Nodes. A node that has been drained is as
 // Options.Nodes has it in the next call. The name of a recreated pod is not known, unless it is a StatefulSet's pod: it
-// keeps the name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain
-// several nodes one after the other, drain each on the Index that the drain of the previous node returned; to ask about each node alone,
-// call [Each].
+// keeps the name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain several
+// nodes one after the other, drain each on the Index that the drain of the previous node returned; to ask about each
+// node alone, call [Each].
 //
 // The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
 // Only where the index was made with options that are wrong there is no drain. Nodes that are nil, have no name or the
@@ -284,8 +288,8 @@ type RefusedPod struct {
 //
 // A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
 // controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted
-// once. With Options.Nodes it also costs one pass over the nodes and their pods, and pods of one shape (requests, ports,
-// tolerations and affinity) look at each node at most once. With Options.Fits, each pod looks at each node.
+// once. With Options.Nodes it also costs one pass over the nodes and their pods, and pods of one shape (requests,
+// ports, tolerations and affinity) look at each node at most once. With Options.Fits, each pod looks at each node.
 //
 // If a pod waits for a second round, the pods of its budget that are being deleted go, too, and cost the same.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {

@@ -2,8 +2,10 @@ package drain_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
@@ -45,6 +47,37 @@ func ExampleNode() {
 	//   round 3 [shop/users-0]
 	// node-2 Now
 	//   round 1 [shop/mail-0]
+}
+
+// An autoscaler asks which of three nodes can go, each alone. Only node-c can: its pod is not ready, so the budget does
+// not count it. On a branch of the cluster in which that pod is ready, node-a can go as well.
+func ExampleNode_scaleDown() {
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	broken := purekubetest.NotReady(web.Pods[2]) // on node-c
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+
+	// What could go as the cluster is, each node alone: the same index answers for all.
+	for _, node := range []string{"node-a", "node-b", "node-c"} {
+		d, _, err := drain.Node(index, node, drain.Options{})
+		fmt.Println(node, d.Outcome, err)
+		for _, refused := range d.Refused {
+			fmt.Println("  refused with", refused.Eviction.Verdict.StatusCode(), "by", refused.Eviction.Blocking)
+		}
+	}
+	// A branch: what if the pod on node-c were ready again? The index itself stays as it is.
+	ready := broken.DeepCopy()
+	ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	branch, _ := index.With(disruption.Snapshot{Pods: []*corev1.Pod{ready}})
+	d, _, err := drain.Node(branch, "node-a", drain.Options{})
+	fmt.Println("with node-c ready:", d.Outcome, err)
+	// Output:
+	// node-a Never <nil>
+	//   refused with 429 by [shop/web]
+	// node-b Never <nil>
+	//   refused with 429 by [shop/web]
+	// node-c Now <nil>
+	// with node-c ready: Now <nil>
 }
 
 // Three nodes hold two pods each of a workload that may lack two. Drained at the same time, the first two nodes evict a
@@ -95,6 +128,31 @@ func ExamplePods() {
 	// <nil>
 	// AllowedWithinBudget []
 	// RefusedNow [shop/web]
+}
+
+// The autoscaler's question: may these nodes go, one after the other, while nothing that they ran is back yet?
+func ExamplePods_nodes() {
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
+
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	for _, node := range []string{"node-a", "node-b", "node-c"} {
+		pods, _ := index.PodsOnNode(node)
+		var names []types.NamespacedName
+		for _, pod := range pods {
+			names = append(names, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+		evictions, next, err := drain.Pods(index, names, drain.Options{})
+		refused := slices.ContainsFunc(evictions, func(e disruption.Eviction) bool { return !e.Verdict.Allowed() })
+		fmt.Println(node, "can go:", !refused, err)
+		if !refused {
+			index = next
+		}
+	}
+	// Output:
+	// node-a can go: true <nil>
+	// node-b can go: false <nil>
+	// node-c can go: false <nil>
 }
 
 // A workload of three pods may lack one, so its nodes are drained one after the other; the fourth node has nothing of it

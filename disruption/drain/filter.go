@@ -53,8 +53,8 @@ func (o Options) treat(pod *corev1.Pod) treatment {
 	return treatment{}
 }
 
-// ofDaemonSet reports whether a DaemonSet of apps/v1 controls the pod (upstream: isControllerRefDaemonSet, of kubectl v0.35
-// to v0.37). kubectl evicts the pods of DaemonSets of other groups and versions like any others.
+// ofDaemonSet reports whether a DaemonSet of apps/v1 controls the pod (upstream: isControllerRefDaemonSet, of kubectl
+// v0.35 to v0.37). kubectl evicts the pods of DaemonSets of other groups and versions like any others.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	return ref != nil && ref.Kind == "DaemonSet" && ref.APIVersion == appsv1.SchemeGroupVersion.String()
@@ -76,9 +76,9 @@ func (o Options) stuck(pod *corev1.Pod, now time.Time) bool {
 	return now.IsZero() || now.After(pod.DeletionTimestamp.Add(max(timeout, 0)))
 }
 
-// down is why the pod does not end when it is deleted: no kubelet confirms it. The pod garbage collector deletes pods of a
-// node that is taken out of service (upstream: gcTerminating in pkg/controller/podgc), and the API server deletes pods that
-// have ended at once. It is empty if the pod ends, or nothing is known of its node.
+// down is why the pod does not end when it is deleted: no kubelet confirms it. The pod garbage collector deletes pods
+// of a node that is taken out of service (upstream: gcTerminating in pkg/controller/podgc), and the API server deletes
+// pods that have ended at once. It is empty if the pod ends, or nothing is known of its node.
 func (o Options) down(pod *corev1.Pod) string {
 	if !o.checksNodes() || podstate.Terminal(pod) {
 		return ""

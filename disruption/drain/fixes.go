@@ -90,8 +90,8 @@ func (f Fix) String() string {
 	return "with " + f.Value
 }
 
-// fixedAtMost is how many blockers have fixes, and playedAtMost for how many nodes of a blocker a fix is played. A play costs
-// all pods of the node, and a user may give each pod of a node a budget of its own.
+// fixedAtMost is how many blockers have fixes, and playedAtMost for how many nodes of a blocker a fix is played. A play
+// costs all pods of the node, and a user may give each pod of a node a budget of its own.
 const (
 	fixedAtMost  = 100
 	playedAtMost = 100
@@ -350,8 +350,8 @@ func (f *fixer) healthyPods(nodes []string, e *disruption.BudgetExplanation) []F
 	return []Fix{f.play(fix, nodes, x, f.o)}
 }
 
-// replicas adds healthy pods to the workload of the pods that stay. A budget with a number of maxUnavailable expects all of
-// them, so they do not help, and are not played.
+// replicas adds healthy pods to the workload of the pods that stay. A budget with a number of maxUnavailable expects
+// all of them, so they do not help, and are not played.
 func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, more int32) []Fix {
 	if most := budget.Spec.MaxUnavailable; most != nil && most.Type == intstr.Int {
 		return nil
@@ -393,8 +393,8 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 	return []Fix{f.play(fix, nodes, x, o)}
 }
 
-// scaledUp returns the workload of the pod with more replicas, and its ReplicaSet. It returns 0 replicas for a workload that
-// the snapshot does not have.
+// scaledUp returns the workload of the pod with more replicas, and its ReplicaSet. It returns 0 replicas for a workload
+// that the snapshot does not have.
 func scaledUp(x *disruption.Index, pod *corev1.Pod, more int32) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
 	scale := func(kind string, of metav1.Object, to *int32) *int32 {
 		object = purekube.Key{Kind: kind, Namespace: of.GetNamespace(), Name: of.GetName()}

@@ -118,8 +118,8 @@ func (v *inventory) find(name string) (i int, found bool) {
 	return slices.BinarySearchFunc(v.nodes, name, func(n place, name string) int { return cmp.Compare(n.Name, name) })
 }
 
-// taker is the node of this position among the nodes that take pods of the shape. Only as many nodes are checked as that
-// takes.
+// taker is the node of this position among the nodes that take pods of the shape. Only as many nodes are checked as
+// that takes.
 func (v *inventory) taker(s *shape, position int, pod *corev1.Pod) (node int, found bool) {
 	for position >= len(s.takers) && s.checked < len(v.nodes) {
 		v.check(s, pod)

@@ -8,8 +8,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// labels are the labels of the pod that takes the place of one that is gone. They come from the template, so labels that
-// somebody gave the pod by hand are lost. Where the template is not known, they are the labels of the pod that is gone.
+// labels are the labels of the pod that takes the place of one that is gone. They come from the template, so labels
+// that somebody gave the pod by hand are lost. Where the template is not known, they are the labels of the pod that is
+// gone.
 func (o *ownerState) labels(gone *corev1.Pod) map[string]string {
 	var template map[string]string
 	switch of := o.workload.(type) {
@@ -39,9 +40,9 @@ func (o *ownerState) labels(gone *corev1.Pod) map[string]string {
 	return labels
 }
 
-// usesTemplate reports whether the StatefulSet makes the pod from its template, and not from an older revision, which is in a
-// ControllerRevision (upstream: newVersionedStatefulSetPod in pkg/controller/statefulset). With OnDelete, each pod is made
-// from the template.
+// usesTemplate reports whether the StatefulSet makes the pod from its template, and not from an older revision, which
+// is in a ControllerRevision (upstream: newVersionedStatefulSetPod in pkg/controller/statefulset). With OnDelete, each
+// pod is made from the template.
 func (o *ownerState) usesTemplate(set *appsv1.StatefulSet, gone *corev1.Pod) bool {
 	if set.Status.CurrentRevision == set.Status.UpdateRevision {
 		return true

@@ -168,7 +168,8 @@ func (o *ownerState) barrier(pods, going []*corev1.Pod) int64 {
 	return next
 }
 
-// waitsFor notes that a recreated pod does not become ready: a StatefulSet that creates its pods in order goes no further.
+// waitsFor notes that a recreated pod does not become ready: a StatefulSet that creates its pods in order goes no
+// further.
 func (o *ownerState) waitsFor(pod *corev1.Pod) {
 	if n, found := o.ordinal(pod); o.numbered && !o.parallel && found {
 		o.last = min(o.last, n)

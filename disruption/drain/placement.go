@@ -22,8 +22,8 @@ type PendingPod struct {
 	Message string `json:"message"`
 }
 
-// Why a node does not take a pod, in the words of kube-scheduler (upstream: pkg/scheduler/framework/plugins), except for
-// the last ones: kube-scheduler sees the taints of a node that is not ready.
+// Why a node does not take a pod, in the words of kube-scheduler (upstream: pkg/scheduler/framework/plugins), except
+// for the last ones: kube-scheduler sees the taints of a node that is not ready.
 const (
 	unschedulable = "node(s) were unschedulable"
 	untolerated   = "node(s) had untolerated taint(s)"
@@ -38,7 +38,8 @@ const (
 	unfitting = "node(s) were refused by Options.Fits"
 )
 
-// placement places the recreated pods of one drain. Of the nodes that take a pod, it chooses the node with the fewest pods.
+// placement places the recreated pods of one drain. Of the nodes that take a pod, it chooses the node with the fewest
+// pods.
 type placement struct {
 	inventory *inventory
 	// cordoned are the nodes of the drain. All nodes here are their numbers in the inventory.
@@ -173,8 +174,8 @@ func (p *placement) compare(a, b int) int {
 	return cmp.Or(cmp.Compare(running(a), running(b)), cmp.Compare(a, b))
 }
 
-// unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): the reasons of the inventory,
-// with other ones for the nodes that the drain has changed.
+// unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): the reasons of the
+// inventory, with other ones for the nodes that the drain has changed.
 func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
 	reasons := maps.Clone(s.reasons) // of all nodes: there is no other taker
 	differ := maps.Clone(p.cordoned)

@@ -88,8 +88,8 @@ func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
 	return p
 }
 
-// leaveOutWhatIsFree leaves out the budgets that let the pods of all nodes go at once: they are in nobody's way. A budget over a
-// pod of every node would make each play one of the whole wave otherwise.
+// leaveOutWhatIsFree leaves out the budgets that let the pods of all nodes go at once: they are in nobody's way. A
+// budget over a pod of every node would make each play one of the whole wave otherwise.
 func (p *planner) leaveOutWhatIsFree() {
 	all := p.left()
 	w := p.drainer(p.x, all)
@@ -131,8 +131,8 @@ func (p *planner) candidate(name string) *candidate {
 	return c
 }
 
-// hasSurplus reports whether the controller has more pods than it wants. Then it depends on the others whether a pod of it that
-// goes is recreated.
+// hasSurplus reports whether the controller has more pods than it wants. Then it depends on the others whether a pod of
+// it that goes is recreated.
 func (p *planner) hasSurplus(by owner) bool {
 	surplus, known := p.surplus[by]
 	if !known && by.ref.Kind != statefulSetKind { // which recreates pods by their ordinals
@@ -268,8 +268,8 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 	return w
 }
 
-// oneRound plays one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave has. Who was
-// refused is not asked again: pods that go make no room for others in the same round.
+// oneRound plays one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave has.
+// Who was refused is not asked again: pods that go make no room for others in the same round.
 func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
 	x := p.x
 	for _, c := range row {
@@ -292,8 +292,8 @@ func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
 
 func (p *planner) full(wave []*candidate) bool { return p.o.MaxNodes > 0 && len(wave) >= p.o.MaxNodes }
 
-// refusesAgain reports whether nothing has changed since the node was refused, or since a budget refused as many pods of
-// another one.
+// refusesAgain reports whether nothing has changed since the node was refused, or since a budget refused as many pods
+// of another one.
 func (p *planner) refusesAgain(c *candidate) bool {
 	again := len(c.refused) > 0
 	for what, changed := range c.refused {
@@ -310,8 +310,8 @@ func (p *planner) refusesAgain(c *candidate) bool {
 	return false
 }
 
-// noteRefusal remembers which budgets were in the way of the node. In several rounds that is so for a drain of the node alone:
-// beside others it may only take a round more, since time passes in a round that brings nothing.
+// noteRefusal remembers which budgets were in the way of the node. In several rounds that is so for a drain of the node
+// alone: beside others it may only take a round more, since time passes in a round that brings nothing.
 func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	clear(c.refused)
 	for _, o := range c.controllers {
@@ -335,8 +335,8 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 // rounds. A wave that would take more stays smaller than it could be.
 const mayFail = 20
 
-// severalRounds finds the longest row of nodes that drain together with the nodes that the wave has, again and again. The node
-// at which the row ends is not in the wave, nor are the nodes that need the budgets that refused it.
+// severalRounds finds the longest row of nodes that drain together with the nodes that the wave has, again and again.
+// The node at which the row ends is not in the wave, nor are the nodes that need the budgets that refused it.
 func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 	row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return p.refusesAgain(c) || !p.drainsAlone(c) })
 	has, pods := members{}, 0
@@ -372,7 +372,8 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 	return wave
 }
 
-// drainsAlone finds out once whether the node drains alone: many that do not would be played with a whole wave otherwise.
+// drainsAlone finds out once whether the node drains alone: many that do not would be played with a whole wave
+// otherwise.
 func (p *planner) drainsAlone(c *candidate) bool {
 	if !c.alone {
 		w := p.played([]*candidate{c})
@@ -383,8 +384,9 @@ func (p *planner) drainsAlone(c *candidate) bool {
 	return c.alone
 }
 
-// longest is how many of the first nodes of a row drain together with the members of a wave, and the drain that shows that the
-// next one does not, nil if all do. It doubles the length that it tries, until one does not drain, and halves it then.
+// longest is how many of the first nodes of a row drain together with the members of a wave, and the drain that shows
+// that the next one does not, nil if all do. It doubles the length that it tries, until one does not drain, and halves
+// it then.
 func (p *planner) longest(wave members, row []*candidate) (n int, failed *drainer) {
 	fails := len(row) + 1
 	for n+1 < fails {
@@ -414,8 +416,8 @@ func (m members) add(c *candidate) {
 	}
 }
 
-// beside are the nodes, and the members that share a budget or a controller with one of them. Budgets do not depend on each
-// other, so the nodes change nothing for the budgets of other members.
+// beside are the nodes, and the members that share a budget or a controller with one of them. Budgets do not depend on
+// each other, so the nodes change nothing for the budgets of other members.
 func (m members) beside(nodes []*candidate) []*candidate {
 	all := slices.Clone(nodes)
 	in := map[*candidate]bool{}

@@ -19,9 +19,9 @@ import (
 // budgets are read, and each allowed eviction lowers the budget's disruptionsAllowed.
 //
 // The Index returned is the cluster in which the allowed pods are being deleted: with AsWritten with the budgets as the
-// API server writes them, otherwise with the statuses that the disruption controller computes. Ask it about the pods that
-// you would evict next. To have a pod back, put the pod that replaces it into the Index with With, and take the old one
-// out with Without.
+// API server writes them, otherwise with the statuses that the disruption controller computes. Ask it about the pods
+// that you would evict next. To have a pod back, put the pod that replaces it into the Index with With, and take the
+// old one out with Without.
 //
 // A pod that is named twice is being deleted the second time. A pod that is missing from the Index, or is in it twice,
 // has no verdict. The error joins one [purekube.ObjectError] for each of these pods and [disruption.Index.Err], what is

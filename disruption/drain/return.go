@@ -137,9 +137,9 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	return back, away
 }
 
-// inTurn are the pods in the order in which they are recreated and look for a node. A StatefulSet waits until a pod is gone,
-// and other controllers do not. With OrderedReady, it waits for each pod to be ready before it recreates the next one. Of the
-// others, it is not known which come first: pods that were not ready take room from pods that were.
+// inTurn are the pods in the order in which they are recreated and look for a node. A StatefulSet waits until a pod is
+// gone, and other controllers do not. With OrderedReady, it waits for each pod to be ready before it recreates the next
+// one. Of the others, it is not known which come first: pods that were not ready take room from pods that were.
 func (w *drainer) inTurn(gone []*corev1.Pod) []*corev1.Pod {
 	// A name with more digits has a higher ordinal.
 	pods := slices.SortedFunc(slices.Values(gone), func(a, b *corev1.Pod) int {

@@ -79,8 +79,8 @@ var nodeOperators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// termOf reports whether the term can match a node: an empty term matches none, and neither does one that kube-scheduler
-// cannot parse.
+// termOf reports whether the term can match a node: an empty term matches none, and neither does one that
+// kube-scheduler cannot parse.
 func termOf(t *corev1.NodeSelectorTerm) (parsed term, usable bool) {
 	if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
 		return term{}, false
@@ -97,8 +97,8 @@ func termOf(t *corev1.NodeSelectorTerm) (parsed term, usable bool) {
 	return parsed, !slices.ContainsFunc(t.MatchFields, malformed)
 }
 
-// malformed reports whether no node matches a requirement on a field, since it is none on metadata.name that kube-scheduler
-// can parse.
+// malformed reports whether no node matches a requirement on a field, since it is none on metadata.name that
+// kube-scheduler can parse.
 func malformed(f corev1.NodeSelectorRequirement) bool {
 	switch f.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -133,8 +133,8 @@ func (s *shape) tolerates(taint corev1.Taint) bool {
 	})
 }
 
-// requests are amounts as kube-scheduler counts them: thousandths of a processor, and whole units of everything else. An
-// amount is never negative, and one beyond int64 is MaxInt64: it fits nowhere.
+// requests are amounts as kube-scheduler counts them: thousandths of a processor, and whole units of everything else.
+// An amount is never negative, and one beyond int64 is MaxInt64: it fits nowhere.
 type requests map[corev1.ResourceName]int64
 
 // unitOf is the unit in which kube-scheduler counts the resource.
@@ -154,8 +154,8 @@ func amountsOf(list corev1.ResourceList) requests {
 	return amounts
 }
 
-// thousandthsOf are the quantities in thousandths of their units, the smallest part that the API server keeps: it rounds
-// up what is less. kube-scheduler adds the requests of a pod before it rounds them.
+// thousandthsOf are the quantities in thousandths of their units, the smallest part that the API server keeps: it
+// rounds up what is less. kube-scheduler adds the requests of a pod before it rounds them.
 func thousandthsOf(list corev1.ResourceList) requests {
 	amounts := make(requests, len(list))
 	for name, quantity := range list {
@@ -204,10 +204,10 @@ func (r requests) atLeast(than requests) {
 	}
 }
 
-// requestsOf are the requests of the pod (upstream: PodRequests in k8s.io/component-helpers/resource): of the containers
-// that run at the same time, or of an init container with the sidecars before it, whatever is more. Requests of the pod
-// as a whole replace the requests of its containers. While a pod is resized, each container, and the pod as a whole,
-// counts with the largest of its amounts.
+// requestsOf are the requests of the pod (upstream: PodRequests in k8s.io/component-helpers/resource): of the
+// containers that run at the same time, or of an init container with the sidecars before it, whatever is more. Requests
+// of the pod as a whole replace the requests of its containers. While a pod is resized, each container, and the pod as
+// a whole, counts with the largest of its amounts.
 func requestsOf(pod *corev1.Pod) requests {
 	running, starting, sidecars := requests{}, requests{}, requests{}
 	for i := range pod.Spec.Containers {

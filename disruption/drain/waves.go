@@ -48,47 +48,47 @@ type Wave struct {
 	Drains []Drain  `json:"drains"`
 }
 
-// Waves plans a rolling upgrade: which of the nodes to drain at the same time, and in what order. A wave begins when the
-// one before is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
+// Waves plans a rolling upgrade: which of the nodes to drain at the same time, and in what order. A wave begins when
+// the one before is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
 //
 // The waves are greedy. Each wave takes the nodes that are left of the first group, by name, that has nodes which
 // drain. A wave is the cluster after the nodes that it has, and a node joins if its pods can go then:
 //
-//   - In a wave of one round, the nodes are asked in the order of their names, each after the pods of the nodes that the wave
-//     has.
-//   - In a wave of several rounds, as many of the next nodes join as drain together with the wave, found by playing. The node
-//     after them is left for a later wave, with the nodes that need the budgets that refused it.
+//   - In a wave of one round, the nodes are asked in the order of their names, each after the pods of the nodes that
+//     the wave has.
+//   - In a wave of several rounds, as many of the next nodes join as drain together with the wave, found by playing.
+//     The node after them is left for a later wave, with the nodes that need the budgets that refused it.
 //
 // Waves guarantees:
 //
 //   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
 //     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
-//   - A wave of one round that has not MaxNodes nodes leaves out no node of its group that could join: pods of such a node
-//     could not all go after the pods of the wave, or [Nodes], which lets nodes take turns, does not drain it with them. A
-//     wave of several rounds may be smaller than it could be.
+//   - A wave of one round that has not MaxNodes nodes leaves out no node of its group that could join: pods of such a
+//     node could not all go after the pods of the wave, or [Nodes], which lets nodes take turns, does not drain it with
+//     them. A wave of several rounds may be smaller than it could be.
 //   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
 //
 // The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
 //
-// With Options.Nodes, the pods of a wave find nodes outside the wave, as in [Node]: a node of an earlier wave is back in
-// service, and its room is free again. A node whose pods find none is in no wave. A pod that runs on a node of a later wave
-// goes once more, with that wave. A wave of one round may then be smaller than it could be, too.
+// With Options.Nodes, the pods of a wave find nodes outside the wave, as in [Node]: a node of an earlier wave is back
+// in service, and its room is free again. A node whose pods find none is in no wave. A pod that runs on a node of a
+// later wave goes once more, with that wave. A wave of one round may then be smaller than it could be, too.
 //
 // Without Options.Nodes, the plan assumes that recreated pods run on nodes that were drained already or are not to be
-// drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before each wave
-// if that matters. With AsWritten no pod is recreated, no status is computed again between the waves, and each
+// drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before each
+// wave if that matters. With AsWritten no pod is recreated, no status is computed again between the waves, and each
 // wave has one round.
 //
 // The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
 // options; then there is no plan.
 //
-// Waves costs O(log n) for each pod that goes, and for each wave a look at each node of the group that is left, so n waves
-// of one node look n²/2 times. A look is short: a node that a budget refused is asked again when that budget has changed.
-// With several rounds, the search for the nodes that drain together plays each pod a few times, and what is played in vain
-// is bounded by twenty times the pods that the waves drain: a wave that would take more stays smaller.
+// Waves costs O(log n) for each pod that goes, and for each wave a look at each node of the group that is left, so n
+// waves of one node look n²/2 times. A look is short: a node that a budget refused is asked again when that budget has
+// changed. With several rounds, the search for the nodes that drain together plays each pod a few times, and what is
+// played in vain is bounded by twenty times the pods that the waves drain: a wave that would take more stays smaller.
 //
-// With Options.Nodes, each wave counts the room of the nodes that it looks at: 5,000 nodes in waves of 20 take 1.3 s, and
-// 2.6 s in waves of two rounds (BenchmarkWavesWithNodes, 2026-11-27, 2 vCPU).
+// With Options.Nodes, each wave counts the room of the nodes that it looks at: 5,000 nodes in waves of 20 take 1.3 s,
+// and 2.6 s in waves of two rounds (BenchmarkWavesWithNodes, 2026-11-27, 2 vCPU).
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err

@@ -5,8 +5,8 @@
 //   - an eviction that a budget does not allow. The budget's status is computed again for each decision.
 //   - a budget that could never allow a disruption; or it warns of it.
 //
-// It is a manager of controller-runtime without controllers. The manager serves by TLS, reads a renewed certificate again and
-// answers readiness checks. docs/webhook.md says what to give it.
+// It is a manager of controller-runtime without controllers. The manager serves by TLS, reads a renewed certificate
+// again and answers readiness checks. docs/webhook.md says what to give it.
 package main
 
 import (
@@ -52,8 +52,8 @@ func main() {
 	}
 }
 
-// addWebhook lets the manager's webhook server answer reviews. Evictions and budgets that cannot be computed are left to the
-// API server's own checks.
+// addWebhook lets the manager's webhook server answer reviews. Evictions and budgets that cannot be computed are left
+// to the API server's own checks.
 func addWebhook(mgr ctrl.Manager, protect string, refuse bool) error {
 	o := admission.Options{
 		Evictions: admission.EvictionOptions{AllowUnknown: true},

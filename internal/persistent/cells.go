@@ -1,9 +1,9 @@
 package persistent
 
-// cells are values by position. They are a tree in which the digits of a position, in base 8 and the last one first, say
-// the way, and a value lies in the first cell on its way that is free when it is set. So for m values of n positions,
-// reading and setting one need O(log n), and O(log m) where the positions are spread. The zero value is empty. Like a
-// Map, cells never change: set returns others, which share with the first what both have.
+// cells are values by position. They are a tree in which the digits of a position, in base 8 and the last one first,
+// say the way, and a value lies in the first cell on its way that is free when it is set. So for m values of n
+// positions, reading and setting one need O(log n), and O(log m) where the positions are spread. The zero value is
+// empty. Like a Map, cells never change: set returns others, which share with the first what both have.
 type cells[V any] struct {
 	root *cell[V]
 	len  int // of the positions that have a value

@@ -54,8 +54,9 @@ func (f *Fences) see(resource schema.GroupResource, version string) {
 	}
 }
 
-// own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then: such a
-// plan insists on the version before. Planned again, a status whose lookups take too long would be refused for having been written.
+// own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then:
+// such a plan insists on the version before. Planned again, a status whose lookups take too long would be refused for
+// having been written.
 func (f *Fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
 	own := f.Of[key]
 	return own != nil && own.Answered && !own.Waiting && own.Written[resource] == version
@@ -75,8 +76,8 @@ func (f *Fences) set(now time.Time, key purekube.Key, written map[schema.GroupRe
 	}
 }
 
-// hold is how long the key has to wait at most. The event that it waits for affects it: the plan does not ask for the write any
-// more.
+// hold is how long the key has to wait at most. The event that it waits for affects it: the plan does not ask for the
+// write any more.
 func (f *Fences) hold(now time.Time, key purekube.Key) time.Duration {
 	own := f.Of[key]
 	if own == nil {

@@ -52,7 +52,8 @@ func newQuestion[X any](index X, now time.Time) *Question[X] {
 		Answers: map[purekube.Need]purekube.Answer{}, Begun: map[purekube.Need]time.Time{}, Failures: map[purekube.Need]error{}}
 }
 
-// dropOld drops the answers that are too old, so that the next plan asks for them again. It returns an error if there are any.
+// dropOld drops the answers that are too old, so that the next plan asks for them again. It returns an error if there
+// are any.
 func (q *Question[X]) dropOld(now time.Time) error {
 	all, old := len(q.Answers), 0
 	for n := range q.Answers {
@@ -145,8 +146,8 @@ func (l *Loop[X, S, A]) Look(now time.Time, n purekube.Need) bool {
 	return true
 }
 
-// Found is told of what the call for a need ended with: an answer, whose Err is final, or an error that another attempt may
-// mend. It returns the keys to queue; or, where again is true, the lookup is to be queued after that time.
+// Found is told of what the call for a need ended with: an answer, whose Err is final, or an error that another attempt
+// may mend. It returns the keys to queue; or, where again is true, the lookup is to be queued after that time.
 func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error) (keys []purekube.Key, again bool, after time.Duration) {
 	askers := l.Lookups.Served[n]
 	delete(l.Lookups.Served, n)

@@ -35,8 +35,8 @@ type Options[X, S any] struct {
 	Retries int
 }
 
-// Loop is the state of one controller: X is the Index of a package, S its Snapshot, A its Action. Its fields are for the model of
-// internal/test, which clones and compares Loops. A shell calls methods, and reads a Turn.
+// Loop is the state of one controller: X is the Index of a package, S its Snapshot, A its Action. Its fields are for
+// the model of internal/test, which clones and compares Loops. A shell calls methods, and reads a Turn.
 type Loop[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	o       Options[X, S]
 	Index   X

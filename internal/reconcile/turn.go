@@ -26,8 +26,9 @@ const (
 	// before now.
 	RecheckNow = time.Second
 
-	// ConfirmPause is after what time a key is planned again at the earliest of whose plan something was not confirmed, unless an
-	// event queues it. The caches may be behind, or hang, and to confirm a plan can take a list of a hundred thousand objects.
+	// ConfirmPause is after what time a key is planned again at the earliest of whose plan something was not confirmed,
+	// unless an event queues it. The caches may be behind, or hang, and to confirm a plan can take a list of a hundred
+	// thousand objects.
 	ConfirmPause = 10 * time.Second
 
 	firstRetry, lastRetry = 5 * time.Millisecond, 1000 * time.Second
@@ -41,8 +42,8 @@ const (
 	Wait Step = "Wait"
 	// Plan: plan Turn.Key with Turn.Index, and call Planned.
 	Plan Step = "Plan"
-	// Confirm: the plan has actions that cannot be undone. Read what it rests on from the API server, plan Turn.Key again with
-	// that, and call Confirmed.
+	// Confirm: the plan has actions that cannot be undone. Read what it rests on from the API server, plan Turn.Key again
+	// with that, and call Confirmed.
 	Confirm Step = "Confirm"
 	// CarryOut: record the events of Turn.Result and send its actions, then call End.
 	CarryOut Step = "CarryOut"
@@ -73,8 +74,8 @@ type Turn[X any, A purekube.Action] struct {
 	Step Step
 	// Index is what to plan with.
 	Index X
-	// Result is the plan to execute, and Problems what is wrong with its objects. Failures are the errors of lookups, and why
-	// something was not confirmed.
+	// Result is the plan to execute, and Problems what is wrong with its objects. Failures are the errors of lookups, and
+	// why something was not confirmed.
 	Result             purekube.Result[A]
 	Problems, Failures error
 	// WriteBy is until when the plan's calls may take.
@@ -91,7 +92,8 @@ type Turn[X any, A purekube.Action] struct {
 	Unconfirmed bool
 	Question    *Question[X]
 	Answers     map[purekube.Need]purekube.Answer
-	// Refusing: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an answer.
+	// Refusing: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an
+	// answer.
 	Refusing bool
 	Again    bool
 	Written  map[schema.GroupResource]string
@@ -201,13 +203,13 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 // irreversible reports whether an action cannot be undone.
 func irreversible[A purekube.Action](a A) bool { return a.Request(nil).Irreversible }
 
-// ErrUnconfirmed is the error of a plan with an action that cannot be undone, and that a plan with what the API server has
-// does not have.
+// ErrUnconfirmed is the error of a plan with an action that cannot be undone, and that a plan with what the API server
+// has does not have.
 var ErrUnconfirmed = errors.New("not confirmed by what the API server has")
 
-// Confirmed is told of the plan of the same key that was made with what the API server has, read after Planned, or of why
-// there is none. An action that cannot be undone is sent only if that plan has the same request, and nothing that follows
-// is sent without it. The writes have all of their time from then on.
+// Confirmed is told of the plan of the same key that was made with what the API server has, read after Planned, or of
+// why there is none. An action that cannot be undone is sent only if that plan has the same request, and nothing that
+// follows is sent without it. The writes have all of their time from then on.
 func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.Result[A], err error) {
 	t.Step, t.WriteBy = CarryOut, now.Add(WritesTimeout)
 	for i, a := range t.Result.Actions {
@@ -299,15 +301,15 @@ func (l *Loop[X, S, A]) after(key purekube.Key, err error) Next {
 	return next
 }
 
-// askedFor is the pause that a busy API server asks for, PauseAfterRetries at most. The pauses grow all the same: one that
-// stays busy for long would get all requests again each time.
+// askedFor is the pause that a busy API server asks for, PauseAfterRetries at most. The pauses grow all the same: one
+// that stays busy for long would get all requests again each time.
 func askedFor(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return min(time.Duration(seconds)*time.Second, PauseAfterRetries)
 }
 
-// Backoff is the pause before the nth retry in succession: 5 ms, then twice as long each time, up to 1,000 s. That is the pause of
-// client-go's default rate limiter.
+// Backoff is the pause before the nth retry in succession: 5 ms, then twice as long each time, up to 1,000 s. That is
+// the pause of client-go's default rate limiter.
 func Backoff(n int) time.Duration { return backoff(n, lastRetry) }
 
 func backoff(n int, longest time.Duration) time.Duration {

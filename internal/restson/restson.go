@@ -1,5 +1,5 @@
-// Package restson says what the drains of nodes rest on: which kinds the input must say something about, and for which nodes it does
-// not say enough. The command and the playground refuse by the same rules.
+// Package restson says what the drains of nodes rest on: which kinds the input must say something about, and for which
+// nodes it does not say enough. The command and the playground refuse by the same rules.
 package restson
 
 import (
@@ -15,8 +15,8 @@ import (
 // workloads are the kinds of workloads whose objects say how many pods there should be.
 var workloads = []schema.GroupKind{manifests.ReplicaSet, manifests.Deployment, manifests.StatefulSet, manifests.ReplicationController}
 
-// ControllerKinds are the kinds of workloads that control a pod or a ReplicaSet of the set. Without their objects it is not known how
-// many pods there should be.
+// ControllerKinds are the kinds of workloads that control a pod or a ReplicaSet of the set. Without their objects it is
+// not known how many pods there should be.
 func ControllerKinds(s *manifests.Set) []schema.GroupKind {
 	used := map[string]bool{}
 	note := func(o metav1.Object) {
@@ -36,8 +36,9 @@ func ControllerKinds(s *manifests.Set) []schema.GroupKind {
 	return slices.DeleteFunc(slices.Clone(workloads), func(kind schema.GroupKind) bool { return !used[kind.Kind] })
 }
 
-// NodesWithoutBudgets are the nodes with a pod of a namespace where a PodDisruptionBudget could not be read, which may select the pod.
-// Nothing can be said about their drains. A budget that may be of any namespace is not one of them: see [manifests.Set.HidesIn].
+// NodesWithoutBudgets are the nodes with a pod of a namespace where a PodDisruptionBudget could not be read, which may
+// select the pod. Nothing can be said about their drains. A budget that may be of any namespace is not one of them: see
+// [manifests.Set.HidesIn].
 func NodesWithoutBudgets(s *manifests.Set) (nodes, namespaces map[string]bool) {
 	namespaces, _ = s.HidesIn(manifests.PodDisruptionBudget)
 	nodes = map[string]bool{}

@@ -25,8 +25,8 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// rounds is how often a plan may ask for lookups: a claim asks for its consumers first, then for its owner, and a pod for
-// one claim after the other.
+// rounds is how often a plan may ask for lookups: a claim asks for its consumers first, then for its owner, and a pod
+// for one claim after the other.
 const rounds = 10
 
 // Ask asks the package. The release is for plans that match kube-controller-manager; empty: what the options say.
@@ -369,8 +369,8 @@ func preempted(x *disruption.Index, victims []types.NamespacedName) (lines []Lin
 	return lines
 }
 
-// evicted is the answer of the API server to an eviction, and, where the status that is written decides, what it writes to
-// the budget.
+// evicted is the answer of the API server to an eviction, and, where the status that is written decides, what it writes
+// to the budget.
 func evicted(pod string, e disruption.Eviction, writes bool) (lines []Line) {
 	answer := map[string]any{"code": float64(e.Verdict.StatusCode())}
 	if len(e.Blocking) > 0 {

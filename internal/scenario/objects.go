@@ -315,8 +315,8 @@ func place(resource, subresource, namespace, name string) string {
 	return resource + " " + name
 }
 
-// Answer is what the API server of the scenario answers to a lookup: what answers say, or else the object that the caches
-// have, or else that there is none.
+// Answer is what the API server of the scenario answers to a lookup: what answers say, or else the object that the
+// caches have, or else that there is none.
 func (s *Scenario) Answer(set *Set, n purekube.Need) (purekube.Answer, error) {
 	head := Get(n).Head
 	written, found := s.file.Answers[head]

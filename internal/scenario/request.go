@@ -93,8 +93,8 @@ func Create(resource, namespace string, object map[string]any) Line {
 	return Line{Head: "create " + place(resource, "", namespace, name), Fields: bare(object)}
 }
 
-// Update is the line of an update or a patch, with the object as it is afterwards. The metadata of the request may have a
-// UID and a resourceVersion that the object must have.
+// Update is the line of an update or a patch, with the object as it is afterwards. The metadata of the request may have
+// a UID and a resourceVersion that the object must have.
 func Update(at string, after, metadata map[string]any) Line {
 	conditions := map[string]any{}
 	for _, field := range []string{"uid", "resourceVersion"} {

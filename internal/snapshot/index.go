@@ -1,5 +1,5 @@
-// Package snapshot has what plans say about a snapshot as a whole: its problems, in an order that does not depend on the
-// order of the slices, and tables of its objects by name.
+// Package snapshot has what plans say about a snapshot as a whole: its problems, in an order that does not depend on
+// the order of the slices, and tables of its objects by name.
 package snapshot
 
 import (

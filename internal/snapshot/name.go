@@ -2,8 +2,8 @@ package snapshot
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Name is [types.NamespacedName] in JSON: that type has no tags, and its keys would be Namespace and Name. Reading needs no
-// type of its own, since package json takes keys in any case.
+// Name is [types.NamespacedName] in JSON: that type has no tags, and its keys would be Namespace and Name. Reading
+// needs no type of its own, since package json takes keys in any case.
 type Name struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

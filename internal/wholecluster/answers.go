@@ -1,4 +1,5 @@
-// Package wholecluster answers the lookups of a plan for input that has every object of the cluster: what the input lacks does not exist.
+// Package wholecluster answers the lookups of a plan for input that has every object of the cluster: what the input
+// lacks does not exist.
 package wholecluster
 
 import (
@@ -8,8 +9,9 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Answers says of each pod that a claim names, and of each claim that a pod's status names, that it is as in the input or does
-// not exist. Of several pods with one name, the first counts. The answers are for a plan of these pods and claims.
+// Answers says of each pod that a claim names, and of each claim that a pod's status names, that it is as in the input
+// or does not exist. Of several pods with one name, the first counts. The answers are for a plan of these pods and
+// claims.
 func Answers(pods []*corev1.Pod, claims []*resourcev1.ResourceClaim) map[purekube.Need]purekube.Answer {
 	answers := map[purekube.Need]purekube.Answer{}
 	need := func(apiVersion, kind, namespace, name string) purekube.Need {

@@ -87,7 +87,8 @@ func (l *linter) value(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec) 
 
 const policyField = "spec.unhealthyPodEvictionPolicy"
 
-// unhealthy judges a budget that leaves open what happens to pods that are not ready. One that names a policy has chosen.
+// unhealthy judges a budget that leaves open what happens to pods that are not ready. One that names a policy has
+// chosen.
 func (l *linter) unhealthy(key purekube.Key, policy *policyv1.UnhealthyPodEvictionPolicyType) {
 	if policy == nil {
 		l.find(UnhealthyPodEvictionPolicy, key, policyField, "is not set: with the default, IfHealthyBudget, "+

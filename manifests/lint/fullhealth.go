@@ -31,8 +31,8 @@ type health struct {
 	// pods are the pods of the Index, sorted, and count says how many pods each of them is.
 	pods  []*corev1.Pod
 	count map[purekube.Key]int
-	// leftOut are the pods that count for no budget: pods that have ended, that are being deleted, or that a Helm hook makes. A hook
-	// that an API server returned is there for a moment only, so it makes no budget better either.
+	// leftOut are the pods that count for no budget: pods that have ended, that are being deleted, or that a Helm hook
+	// makes. A hook that an API server returned is there for a moment only, so it makes no budget better either.
 	leftOut []*corev1.Pod
 	// workloadOf is what makes a pod: a Deployment, not its ReplicaSet.
 	workloadOf map[purekube.Key]purekube.Key
@@ -155,7 +155,8 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 func (h *health) represent(full, input *manifests.Set) {
 	hooks, deployment := map[purekube.Key]bool{}, map[purekube.Key]purekube.Key{}
 	for _, o := range input.Objects() {
-		if key := manifests.KeyOf(o); key != (purekube.Key{}) && manifests.IsHelmHook(o.GetAnnotations()) { // a nil object has no key
+		// a nil object has no key
+		if key := manifests.KeyOf(o); key != (purekube.Key{}) && manifests.IsHelmHook(o.GetAnnotations()) {
 			hooks[key] = true
 		}
 	}

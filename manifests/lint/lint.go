@@ -61,13 +61,14 @@ type Result struct {
 }
 
 // Check judges the objects of the set, and returns its findings. A set without pods, as a chart is, is judged with the
-// pods that its workloads have when all is well: see [manifests.Set.AtFullHealth]. ClusterRoles are judged together with
-// [manifests.BuiltinClusterRoles].
+// pods that its workloads have when all is well: see [manifests.Set.AtFullHealth]. ClusterRoles are judged together
+// with [manifests.BuiltinClusterRoles].
 //
-// It has no error: an object that cannot be judged is a finding, nil and nameless objects are passed over, and a nil set
-// has no findings. It says nothing about objects that are not in the set. If [manifests.Set.Complete] is false or objects
-// are unreadable, Check leaves out findings that rest on what is absent (a budget that selects nothing, a missing
-// template). So treat such input as an error. Complete is false in a set that you make yourself, unless you set it.
+// It has no error: an object that cannot be judged is a finding, nil and nameless objects are passed over, and a nil
+// set has no findings. It says nothing about objects that are not in the set. If [manifests.Set.Complete] is false or
+// objects are unreadable, Check leaves out findings that rest on what is absent (a budget that selects nothing, a
+// missing template). So treat such input as an error. Complete is false in a set that you make yourself, unless you set
+// it.
 //
 // Pods of one workload cost as much as one pod. A pod without a controller costs something for each budget that selects
 // it, since each budget counts it: 1,000 such pods and 100 budgets that select all of them take 0.05 s, 10,000 pods and

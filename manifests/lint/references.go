@@ -35,8 +35,8 @@ func (l *linter) claimTemplates() {
 }
 
 // Finds reports whether an error of [manifests.Load] with these places (the Refs of a [manifests.Error]) is a finding,
-// too: Check reports a kind in the wrong API group as [APIVersionWrong]. A program that prints findings leaves such errors
-// out. It is false for no places, and for an object that is there several times.
+// too: Check reports a kind in the wrong API group as [APIVersionWrong]. A program that prints findings leaves such
+// errors out. It is false for no places, and for an object that is there several times.
 func Finds(refs []manifests.Ref) bool { return len(refs) == 1 && refs[0].KnownAs() != "" }
 
 // apiVersions finds objects of a kind that exists in another API group.

@@ -28,7 +28,8 @@ func (l *linter) roles() {
 		builtin[r.Name] = r
 	}
 	snapshot := l.set.WithBuiltinClusterRoles().RBACAggregate()
-	all, _ := rbacaggregate.NewIndex(snapshot, rbacaggregate.Options{}).ExplainAll() // the reasons say what is wrong with each
+	// the reasons say what is wrong with each
+	all, _ := rbacaggregate.NewIndex(snapshot, rbacaggregate.Options{}).ExplainAll()
 	granted, positions, own := map[grant][]string{}, map[string]map[string]int{}, l.ownGroups()
 	for _, e := range all {
 		if role := mine[e.Key.Name]; role != nil {

@@ -2,8 +2,8 @@
 //
 //	a := answer.Ask(text, answer.Question{IgnoreDaemonSets: true}, time.Now())
 //
-// It refuses what purekube drain and purekube plan refuse: objects that may be missing from the input are not taken to be
-// absent. It reads no clock and no file, so its tests run everywhere, and the page has the same answers.
+// It refuses what purekube drain and purekube plan refuse: objects that may be missing from the input are not taken to
+// be absent. It reads no clock and no file, so its tests run everywhere, and the page has the same answers.
 package answer
 
 import (
@@ -182,8 +182,8 @@ func (in *input) problems(err error) {
 	in.problem(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// hasNoPods reports whether the input is manifests without pods, as a chart is. A cluster that was asked for its pods, or for
-// anything else, has the pods that it has: those are missing, and the answer is refused.
+// hasNoPods reports whether the input is manifests without pods, as a chart is. A cluster that was asked for its pods,
+// or for anything else, has the pods that it has: those are missing, and the answer is refused.
 func (in *input) hasNoPods() bool {
 	if in.Seen[manifests.Pod] || in.cutOff || in.Hides(manifests.Pod) {
 		return false

@@ -193,8 +193,8 @@ func (in *input) decidable(pods map[string]int) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(pods)), func(name string) bool { return without[name] })
 }
 
-// budgetErrors joins what is wrong with the budgets of the namespaces that have pods. A drain passes over a budget whose
-// selector does not compile, as the API server does, and does not say so.
+// budgetErrors joins what is wrong with the budgets of the namespaces that have pods. A drain passes over a budget
+// whose selector does not compile, as the API server does, and does not say so.
 func (in *input) budgetErrors() error {
 	asked := map[string]bool{}
 	var errs []error

@@ -25,7 +25,8 @@ type Refusal struct {
 // dump prints what says how a drain goes.
 const dump = "kubectl get pdb,pods,rs,deploy,sts,rc,nodes -A -o json"
 
-// refuses reports whether the question is refused, and adds why. These are the rules of purekube drain and purekube plan:
+// refuses reports whether the question is refused, and adds why. These are the rules of purekube drain and purekube
+// plan:
 //
 //   - An input that was not read to its end may have more of everything.
 //   - Each object of the kinds whole must have been read. A plan rests on the pods: one that is missing does not count.
@@ -68,8 +69,8 @@ const (
 	planQuestion  = "plan"
 )
 
-// drainRestsOn are the kinds that a drain needs to know about: pods, budgets, and the kinds of workloads that control a pod or a
-// ReplicaSet of the input.
+// drainRestsOn are the kinds that a drain needs to know about: pods, budgets, and the kinds of workloads that control a
+// pod or a ReplicaSet of the input.
 func (in *input) drainRestsOn() []schema.GroupKind {
 	return append([]schema.GroupKind{manifests.Pod, manifests.PodDisruptionBudget}, restson.ControllerKinds(in.Set)...)
 }

@@ -1,7 +1,8 @@
 // Command bundle makes one HTML file of the page, its style and scripts, the samples and the module. See build.sh.
 //
-// The policy of the page names the script and the style by their hashes and allows no address at all, so the browser makes no
-// connection for the page. The module is compressed in it: not every server compresses, and the page works from a disk.
+// The policy of the page names the script and the style by their hashes and allows no address at all, so the browser
+// makes no connection for the page. The module is compressed in it: not every server compresses, and the page works
+// from a disk.
 package main
 
 import (

@@ -18,8 +18,8 @@ const DefaultDeletedPods = 500
 //
 // Call Add in the handler of a pod's deletion, at least for pods with entries in spec.resourceClaims or with
 // status.extendedResourceClaimStatus, and in the handler of a PodGroup's deletion. Assign UIDs to the field Deleted of
-// a Snapshot. If you use an Index, call With for the added UID and Without for the UIDs that Add returns. After a restore
-// of etcd from a backup, deleted UIDs may exist again: begin with an empty DeletedPods.
+// a Snapshot. If you use an Index, call With for the added UID and Without for the UIDs that Add returns. After a
+// restore of etcd from a backup, deleted UIDs may exist again: begin with an empty DeletedPods.
 //
 // It is safe for concurrent use. The zero value is empty and remembers [DefaultDeletedPods] UIDs.
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Memory is the deletions that a controller has seen. The grace period counts from then, so that no other clock decides.
-// Its methods are for the handlers of ServiceCIDRs, and for the field Confirm of clientgo.Options.
+// Memory is the deletions that a controller has seen. The grace period counts from then, so that no other clock
+// decides. Its methods are for the handlers of ServiceCIDRs, and for the field Confirm of clientgo.Options.
 type Memory struct {
 	mu sync.Mutex
 	// Seen are the deletions of ServiceCIDRs that are there, by UID.

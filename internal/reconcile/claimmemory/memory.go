@@ -1,5 +1,5 @@
-// Package claimmemory is what a controller of package resourceclaim remembers beyond its Index, and when it forgets that.
-// Package clientgo runs it, and the model checker of internal/test searches it.
+// Package claimmemory is what a controller of package resourceclaim remembers beyond its Index, and when it forgets
+// that. Package clientgo runs it, and the model checker of internal/test searches it.
 package claimmemory
 
 import (

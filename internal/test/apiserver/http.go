@@ -19,11 +19,13 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Handler serves a Server by HTTP, in JSON: get, list, watch and the writes of plans. It knows no discovery, no selectors and
-// no scales, and events are accepted and dropped. The Server is the Handler's as long as requests are served.
+// Handler serves a Server by HTTP, in JSON: get, list, watch and the writes of plans. It knows no discovery, no
+// selectors and no scales, and events are accepted and dropped. The Server is the Handler's as long as requests are
+// served.
 type Handler struct {
 	Server *Server
-	// Allow is asked before each request, with the verb that RBAC knows it by. An error is the answer. Nil: all are allowed.
+	// Allow is asked before each request, with the verb that RBAC knows it by. An error is the answer. Nil: all are
+	// allowed.
 	Allow func(purekube.Request) error
 
 	mu       sync.Mutex

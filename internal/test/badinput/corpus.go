@@ -1,5 +1,5 @@
-// Package badinput is a corpus of input that no cluster should have: malformed, huge, cyclic and hostile. Its tests put the
-// corpus to every exported function of the library, and write what each answers into README.md.
+// Package badinput is a corpus of input that no cluster should have: malformed, huge, cyclic and hostile. Its tests put
+// the corpus to every exported function of the library, and write what each answers into README.md.
 package badinput
 
 import (
@@ -149,8 +149,8 @@ func twice(set *manifests.Set) *manifests.Set {
 	return set
 }
 
-// rewritten puts texts, numbers and times into each field of each object: which one, its path says. Names stay as they are unless names says
-// that they are rewritten too, so that objects refer to each other.
+// rewritten puts texts, numbers and times into each field of each object: which one, its path says. Names stay as they
+// are unless names says that they are rewritten too, so that objects refer to each other.
 func rewritten(set *manifests.Set, texts []string, numbers []int64, times []time.Time, names bool) *manifests.Set {
 	var walk func(path string, v reflect.Value)
 	walk = func(path string, v reflect.Value) {

@@ -11,8 +11,8 @@ import (
 // Text is input that a program reads.
 type Text struct{ Name, Text string }
 
-// Texts are malformed, huge, cyclic and hostile input as files: text that is no manifest, and each case of the corpus as kubectl
-// would print it.
+// Texts are malformed, huge, cyclic and hostile input as files: text that is no manifest, and each case of the corpus
+// as kubectl would print it.
 func Texts(t testing.TB) []Text {
 	t.Helper()
 	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"db-0"}}`

@@ -39,7 +39,8 @@ func Find(t testing.TB) Browser {
 	return Browser{}
 }
 
-// DOM loads the page, in dark colours or light ones, lets its scripts run for a while, and returns the document as it is then.
+// DOM loads the page, in dark colours or light ones, lets its scripts run for a while, and returns the document as it
+// is then.
 func (b Browser) DOM(t testing.TB, url string, dark bool) string {
 	t.Helper()
 	stdout, _ := b.run(t, scheme(dark), "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)

@@ -54,7 +54,8 @@ var sources = []source{
 	},
 }
 
-// download puts the module into the module cache and returns its folder. The go command compares it with the checksum database.
+// download puts the module into the module cache and returns its folder. The go command compares it with the checksum
+// database.
 func (s source) download(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", s.module+"@"+s.version).Output()

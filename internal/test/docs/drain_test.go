@@ -33,36 +33,6 @@ func Example_drain() {
 	// InRounds <nil>
 }
 
-func Example_scaleDown() {
-	t := &testing.T{} // the test's own
-	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	broken := purekubetest.NotReady(web.Pods[2]) // on node-c
-	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
-	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-
-	// What could go as the cluster is, each node alone: the same index answers for all.
-	for _, node := range []string{"node-a", "node-b", "node-c"} {
-		d, _, err := drain.Node(index, node, drain.Options{})
-		fmt.Println(node, d.Outcome, err)
-		for _, refused := range d.Refused {
-			fmt.Println("  refused with", refused.Eviction.Verdict.StatusCode(), "by", refused.Eviction.Blocking)
-		}
-	}
-	// A branch: what if the pod on node-c were ready again? The index itself stays as it is.
-	ready := broken.DeepCopy()
-	ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	branch, _ := index.With(disruption.Snapshot{Pods: []*corev1.Pod{ready}})
-	d, _, err := drain.Node(branch, "node-a", drain.Options{})
-	fmt.Println("with node-c ready:", d.Outcome, err)
-	// Output:
-	// node-a Never <nil>
-	//   refused with 429 by [shop/web]
-	// node-b Never <nil>
-	//   refused with 429 by [shop/web]
-	// node-c Now <nil>
-	// with node-c ready: Now <nil>
-}
-
 func Example_drainWaves() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 4, "east-1", "east-2", "west-1", "west-2")

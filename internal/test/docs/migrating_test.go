@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,32 +64,6 @@ func Example_whereTheAnswerDiffers() {
 	// not ready, too few are healthy: RefusedNow 429 <nil> (the status alone: no)
 	// the same with AlwaysAllow: AllowedUnhealthy 201 <nil> (the status alone: no)
 	// the status is older than the spec: RefusedNow 429 <nil> (the status alone: yes)
-}
-
-// The autoscaler's question: may these nodes go, one after the other, while nothing that they ran is back yet?
-func Example_removePods() {
-	t := &testing.T{} // the test's own
-	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
-
-	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-	for _, node := range []string{"node-a", "node-b", "node-c"} {
-		pods, _ := index.PodsOnNode(node)
-		var names []types.NamespacedName
-		for _, pod := range pods {
-			names = append(names, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-		}
-		evictions, next, err := drain.Pods(index, names, drain.Options{})
-		refused := slices.ContainsFunc(evictions, func(e disruption.Eviction) bool { return !e.Verdict.Allowed() })
-		fmt.Println(node, "can go:", !refused, err)
-		if !refused {
-			index = next // RemovePods
-		}
-	}
-	// Output:
-	// node-a can go: true <nil>
-	// node-b can go: false <nil>
-	// node-c can go: false <nil>
 }
 
 // What the page says of drain.Node where it differs from the tracker: pods come back between the rounds, and between drains.

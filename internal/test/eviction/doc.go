@@ -1,5 +1,6 @@
-// Package eviction runs the API server's own eviction handler (v1.36.3; with -tags v137 -modfile v1.37.mod, v1.37.2) beside disruption.Index.CheckEviction
-// and drain.Node. It is a module of its own since the handler brings half of an API server along.
+// Package eviction runs the API server's own eviction handler (v1.36.3; with -tags v137 -modfile v1.37.mod, v1.37.2)
+// beside disruption.Index.CheckEviction and drain.Node. It is a module of its own since the handler brings half of an
+// API server along.
 //
 //	cd internal/test/eviction && GOWORK=off go test .
 //
@@ -13,6 +14,7 @@
 //
 // README.md has what these compare, and what fleet, the folder below, does with all controllers.
 //
-// In TestRecipe and TestDrainNode the real disruption controller does all that it can between two evictions. The test plays kubelets
-// and the controllers of the pods: evicted pods terminate, are gone when the round ends, and are recreated elsewhere.
+// In TestRecipe and TestDrainNode the real disruption controller does all that it can between two evictions. The test
+// plays kubelets and the controllers of the pods: evicted pods terminate, are gone when the round ends, and are
+// recreated elsewhere.
 package eviction

@@ -85,8 +85,8 @@ func (f Filters) Attempt(t *testing.T, pod *corev1.Pod, nodes []fwk.NodeInfo) At
 	return a
 }
 
-// Refuses returns the reasons of the first filter that refuses the node. A node that PreFilter leaves out is refused by a
-// filter as well.
+// Refuses returns the reasons of the first filter that refuses the node. A node that PreFilter leaves out is refused by
+// a filter as well.
 func (a Attempt) Refuses(t *testing.T, node fwk.NodeInfo) []string {
 	t.Helper()
 	for _, p := range a.Filters {

@@ -34,8 +34,8 @@ func (m *model) oldStart(st *state) *state {
 	return after
 }
 
-// overtaken calls visit with the states in which what the plan's next write creates was deleted, and the caches show that,
-// before the controller has the answer.
+// overtaken calls visit with the states in which what the plan's next write creates was deleted, and the caches show
+// that, before the controller has the answer.
 func (m *model) overtaken(st *state, visit func(after *state, broken, how string)) {
 	a := m.ask(st, m.flights[st.flight])
 	if !a.changed || a.content == 0 || m.store.places[a.place].resource != m.world.Assumes || find(st.server, a.place) >= 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-// cloneLoop returns a Loop that goes on from here by itself. Indexes never change, so both have the same. Options are shared:
-// a function in them must not remember anything.
+// cloneLoop returns a Loop that goes on from here by itself. Indexes never change, so both have the same. Options are
+// shared: a function in them must not remember anything.
 func cloneLoop[X purekube.Index[X, S, A], S any, A purekube.Action](l *reconcile.Loop[X, S, A]) *reconcile.Loop[X, S, A] {
 	c := *l
 	questions := map[*reconcile.Question[X]]*reconcile.Question[X]{nil: nil}

@@ -14,8 +14,9 @@ import (
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-// loopText is all that a Loop goes by: two Loops with the same text do the same. index and answer are texts of what the caller
-// gave to the Loop. Each resourceVersion follows an @, so that states that differ only in the numbers can be told to be the same.
+// loopText is all that a Loop goes by: two Loops with the same text do the same. index and answer are texts of what the
+// caller gave to the Loop. Each resourceVersion follows an @, so that states that differ only in the numbers can be
+// told to be the same.
 func loopText[X purekube.Index[X, S, A], S any, A purekube.Action](
 	l *reconcile.Loop[X, S, A], index func(X) string, answer func(purekube.Answer) string,
 ) string {

@@ -9,7 +9,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// noted is an Index and what is in it, as facts: two with the same facts decide the same, if more says the same of both.
+// noted is an Index and what is in it, as facts: two with the same facts decide the same, if more says the same of
+// both.
 type noted[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	index X
 	facts map[string]string

@@ -9,9 +9,9 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// LoopWorld is a scenario whose controller is the loop of internal/reconcile, as package clientgo runs it, around the Index of
-// a package. Its Controller, which plans from what the API server has, is asked whether a request is right, and whether
-// there is anything left to do when everything is idle.
+// LoopWorld is a scenario whose controller is the loop of internal/reconcile, as package clientgo runs it, around the
+// Index of a package. Its Controller, which plans from what the API server has, is asked whether a request is right,
+// and whether there is anything left to do when everything is idle.
 type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	Scenario
 	// Empty is the Index of a cluster without objects.

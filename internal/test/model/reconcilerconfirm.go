@@ -20,7 +20,8 @@ type confirming struct {
 
 var errNoList = errors.New("the list was cut off")
 
-// confirmWith lists the next kind, as the API server has it at that moment. With the last one, the key is planned again.
+// confirmWith lists the next kind, as the API server has it at that moment. With the last one, the key is planned
+// again.
 func (m *reconcilerModel[X, S, A]) confirmWith(st *reconcilerState[X, S, A], i int) (after *reconcilerState[X, S, A], outcome, broken string) {
 	after = m.calling(st)
 	c := &after.confirming[i]

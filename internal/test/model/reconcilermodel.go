@@ -53,8 +53,9 @@ func (m *reconcilerModel[X, S, A]) start() string {
 	return m.finish(st)
 }
 
-// lostWrites are writes of other objects between the backup and the start. A cache that is listed after a restore is behind
-// what it was at before, unless more is written after the restore than was lost: then nothing tells of the restore.
+// lostWrites are writes of other objects between the backup and the start. A cache that is listed after a restore is
+// behind what it was at before, unless more is written after the restore than was lost: then nothing tells of the
+// restore.
 const lostWrites = 100
 
 // restart is a new process, or another replica: its informers list, and nothing is left of what was known before.

@@ -41,8 +41,8 @@ func (st *reconcilerState[X, S, A]) enqueue(key purekube.Key) {
 	}
 }
 
-// queueAgain does what the loop says after a turn. The pause before a retry is shorter than a second: anything may come before
-// a key that is in the queue.
+// queueAgain does what the loop says after a turn. The pause before a retry is shorter than a second: anything may come
+// before a key that is in the queue.
 func (st *reconcilerState[X, S, A]) queueAgain(key purekube.Key, next reconcile.Next, b broken) {
 	if slices.Contains(st.again, key) {
 		st.again = remove(st.again, key, purekube.Key.Compare)

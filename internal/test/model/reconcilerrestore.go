@@ -9,9 +9,9 @@ import (
 
 var errRestored = errors.New("the API server was restored from a backup")
 
-// restore puts the API server back to its backup: objects have the UIDs and resourceVersions of then, and the next write
-// gets the next resourceVersion of then. The API server is away for longer than a plan may take and than an answer may be old:
-// what plans have not sent fails. With lost, the changes that the handlers have yet to see are lost.
+// restore puts the API server back to its backup: objects have the UIDs and resourceVersions of then, and the next
+// write gets the next resourceVersion of then. The API server is away for longer than a plan may take and than an
+// answer may be old: what plans have not sent fails. With lost, the changes that the handlers have yet to see are lost.
 func (m *reconcilerModel[X, S, A]) restore(st *reconcilerState[X, S, A], lost bool) *reconcilerState[X, S, A] {
 	after := m.calling(st)
 	after.faults--

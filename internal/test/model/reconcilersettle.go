@@ -117,8 +117,8 @@ func (m *reconcilerModel[X, S, A]) idle(st *reconcilerState[X, S, A]) string {
 	return ""
 }
 
-// leftToDo says what a key's plan asks for. A filter may leave the key out. A veto may be in the way, and the key is planned
-// again then.
+// leftToDo says what a key's plan asks for. A filter may leave the key out. A veto may be in the way, and the key is
+// planned again then.
 func (m *reconcilerModel[X, S, A]) leftToDo(st *reconcilerState[X, S, A], k string, d Decision) string {
 	key, err := purekube.ParseKey(k)
 	if err != nil {

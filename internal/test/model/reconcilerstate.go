@@ -80,8 +80,8 @@ type reconcilerState[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 	// stray is a request of the replica that had the Lease before, until strayUntil.
 	stray      *purekube.Request
 	strayUntil int
-	// at has the resourceVersion of each kind's cache, lookedAt what it was at the last look, and relist is set where the cache
-	// has to be listed again. They are for scenarios in which etcd is restored.
+	// at has the resourceVersion of each kind's cache, lookedAt what it was at the last look, and relist is set where the
+	// cache has to be listed again. They are for scenarios in which etcd is restored.
 	at, lookedAt []int32
 	relist       []bool
 

@@ -124,8 +124,8 @@ func inOrder(text string) string {
 	})
 }
 
-// eachVersion puts other texts in the place of the resourceVersions in a text: the number after an @, or the number in a
-// JSON field.
+// eachVersion puts other texts in the place of the resourceVersions in a text: the number after an @, or the number in
+// a JSON field.
 func eachVersion(text string, to func(version int) string) string {
 	const field = `"resourceVersion":"`
 	var b strings.Builder

@@ -88,8 +88,8 @@ func (m *reconcilerModel[X, S, A]) share(st *reconcilerState[X, S, A], t *reconc
 	}
 }
 
-// advance ends a plan whose requests are all sent. What the loop says then is right where a key that failed is queued again,
-// and the failure is reported, and nothing is reported where nothing failed.
+// advance ends a plan whose requests are all sent. What the loop says then is right where a key that failed is queued
+// again, and the failure is reported, and nothing is reported where nothing failed.
 func (m *reconcilerModel[X, S, A]) advance(st *reconcilerState[X, S, A], i int) (broken string) {
 	s := st.sending[i]
 	if len(s.done) < len(s.actions) {

@@ -3,9 +3,10 @@
 //	go run ./internal/test/mutation [-only REGEXP] [-every 3] [-short] [-patience 5s] ./servicecidr ./ttl …
 //
 // All changes are compiled into one test binary, in which an environment variable chooses one: a change costs a run of
-// those tests that come by it, until the first failure, and no compilation. Changes are: a condition that always or never holds, a
-// comparison with the next one in its place or its opposite, && and || in each other's place or without one of their sides, ! left out, true and false, + and −, an integer
-// that is one more, and a statement that is left out. What methods String and Error print is left alone, as are constants.
+// those tests that come by it, until the first failure, and no compilation. Changes are: a condition that always or
+// never holds, a comparison with the next one in its place or its opposite, && and || in each other's place or without
+// one of their sides, ! left out, true and false, + and −, an integer that is one more, and a statement that is left
+// out. What methods String and Error print is left alone, as are constants.
 //
 // A change that the tests do not notice survives. Survivors that change nothing that anybody can see are listed in
 // internal/test/mutation/survivors, a file for each package, with the reason why; the command ends with status 1 if
@@ -232,8 +233,8 @@ func watch(binary, folder, reached string) (tests []watched, tooSlow []string, e
 
 var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)`)
 
-// killed runs the tests that come by the mutant until one fails, the quickest first: in batches, each of which takes twice as long as the one
-// before. Most mutants fall to the first.
+// killed runs the tests that come by the mutant until one fails, the quickest first: in batches, each of which takes
+// twice as long as the one before. Most mutants fall to the first.
 func killed(binary, folder string, number int, tests []watched) bool {
 	const start = 15 * time.Millisecond // of the program, which is a part of what each test took
 	var names []string
@@ -261,8 +262,8 @@ func killed(binary, folder string, number int, tests []watched) bool {
 	return len(names) > 0 && ask()
 }
 
-// runTests runs tests of the binary, and says how much time of the processor they took. They may take as much as limit: a
-// busy machine does not make a mutant look as if it looped.
+// runTests runs tests of the binary, and says how much time of the processor they took. They may take as much as limit:
+// a busy machine does not make a mutant look as if it looped.
 func runTests(binary, folder string, number int, limit time.Duration, which string, env ...string) (out []byte, took time.Duration, err error) {
 	seconds := max(1, int(limit/time.Second))
 	// Nothing in the packages waits, and the runtime ends a program in which everything does.

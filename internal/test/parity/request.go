@@ -107,8 +107,8 @@ func Get(resource, subresource, namespace, name string) Request {
 	return Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
 }
 
-// Answers plays the API server for plans: every call succeeds. The answer to a create is the object that was sent, under a
-// [GeneratedName]; the answer to a patch is the patched object.
+// Answers plays the API server for plans: every call succeeds. The answer to a create is the object that was sent,
+// under a [GeneratedName]; the answer to a patch is the patched object.
 type Answers struct {
 	// Objects are what the plans have read.
 	Objects   []runtime.Object
@@ -119,8 +119,8 @@ type Answers struct {
 // updated are the resources that kube-controller-manager updates, and we patch.
 var updated = map[string]bool{"resourceclaims": true, "poddisruptionbudgets": true, "pods": true}
 
-// Planned are the requests that carry a plan's actions out, in order. A patch of what kube-controller-manager updates is
-// shown as the update with the patched object: it must be the same object.
+// Planned are the requests that carry a plan's actions out, in order. A patch of what kube-controller-manager updates
+// is shown as the update with the patched object: it must be the same object.
 func Planned[A purekube.Action](answers *Answers, actions []A) []Request {
 	requests := make([]Request, 0, len(actions))
 	answers.begin()

@@ -45,8 +45,8 @@ type World struct {
 	// the usual answer: the object as it was sent, a made-up name where the server makes one
 	// up (see GeneratedName), an empty object for a patch.
 	Respond func(Request) (runtime.Object, error)
-	// Serve answers every request but those for events, as a whole API server does: nothing is recorded, and Respond is not
-	// asked. Nil: the world is one of recorded requests.
+	// Serve answers every request but those for events, as a whole API server does: nothing is recorded, and Respond is
+	// not asked. Nil: the world is one of recorded requests.
 	Serve func(clienttesting.Action) (runtime.Object, error)
 	// Workers is how many the controller is to run: one in comparisons, which keeps the order
 	// of requests the same every time.
@@ -134,7 +134,8 @@ func Run(t *testing.T, objects []runtime.Object, start Start, script func(t *tes
 	})
 }
 
-// build builds the controller and fills the caches. It returns what sets it going, in a goroutine of its own, and what ends it then.
+// build builds the controller and fills the caches. It returns what sets it going, in a goroutine of its own, and what
+// ends it then.
 func (w *World) build(objects []runtime.Object, start Start) (run, stop func(), err error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	controller, err := start(ctx, w)

@@ -23,8 +23,8 @@ import (
 // Noon is the time of the tests.
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// Cluster is what the reviews are about: a used ServiceCIDR and a free one, view with one source, and two workloads under
-// budgets. One pod of shop/db is not ready.
+// Cluster is what the reviews are about: a used ServiceCIDR and a free one, view with one source, and two workloads
+// under budgets. One pod of shop/db is not ready.
 func Cluster() []runtime.Object {
 	web, db := purekubetest.Deployment("shop/web", 2), purekubetest.StatefulSet("shop/db", 2)
 	purekubetest.NotReady(db.Pods[0])
@@ -90,7 +90,8 @@ func (r Request) Body(t testing.TB, version string) string {
 	return string(text)
 }
 
-// Post sends a body to a webhook. It returns the status code, the answered review if the code is 200, and the answer's text.
+// Post sends a body to a webhook. It returns the status code, the answered review if the code is 200, and the answer's
+// text.
 func Post(t testing.TB, client *http.Client, url, body string) (code int, review admissionv1.AdmissionReview, text string) {
 	t.Helper()
 	response, err := client.Post(url, "application/json", strings.NewReader(body))

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WithNodes gives the pods requests, and some of them a zone to run in. It returns the nodes of the cluster and up to two
-// others, some of them with little room, cordoned or not ready.
+// WithNodes gives the pods requests, and some of them a zone to run in. It returns the nodes of the cluster and up to
+// two others, some of them with little room, cordoned or not ready.
 func (c Cluster) WithNodes(r *rand.Rand) []*corev1.Node {
 	for _, p := range c.Pods {
 		p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WithTemplates gives some of the ReplicaSets and StatefulSets a template: with the labels of their pods, or without a label
-// that somebody gave the pods by hand.
+// WithTemplates gives some of the ReplicaSets and StatefulSets a template: with the labels of their pods, or without a
+// label that somebody gave the pods by hand.
 func (c Cluster) WithTemplates(r *rand.Rand) {
 	labels := map[types.UID]map[string]string{}
 	for _, p := range c.Pods {

@@ -129,9 +129,9 @@ func Range(t testing.TB, from uint64, n int) iter.Seq[uint64] {
 // Full is the environment variable that asks for everything: .ci/run sets it for README's command.
 const Full = "PUREKUBE_FULL"
 
-// Short reports whether tests leave out what takes long: many more random clusters, larger bounds, what compiles a program.
-// They do with -short, and when all tests of a package run and PUREKUBE_FULL is not set. Whoever names tests with -run, or
-// lets them write files with -update, wants what these tests do.
+// Short reports whether tests leave out what takes long: many more random clusters, larger bounds, what compiles a
+// program. They do with -short, and when all tests of a package run and PUREKUBE_FULL is not set. Whoever names tests
+// with -run, or lets them write files with -update, wants what these tests do.
 func Short() bool {
 	return testing.Short() || os.Getenv(Full) == "" && !given("test.run") && !given("update")
 }

@@ -1,5 +1,5 @@
-// Package shop has the objects of the tests of disruption and disruption/drain: pods with the label app=web in the namespace
-// shop, their workloads and budgets.
+// Package shop has the objects of the tests of disruption and disruption/drain: pods with the label app=web in the
+// namespace shop, their workloads and budgets.
 package shop
 
 import (

@@ -29,8 +29,8 @@ type Answer struct {
 }
 
 // Check asks all questions about a snapshot, a struct of slices of objects, and reports what must not be: an object
-// that was written to, an answer that shares memory with the snapshot, and an answer that differs when the slices are in another
-// order. again, if not nil, asks the same questions in another way, which must give the same answers.
+// that was written to, an answer that shares memory with the snapshot, and an answer that differs when the slices are
+// in another order. again, if not nil, asks the same questions in another way, which must give the same answers.
 func Check[S any](t testing.TB, s S, random *rand.Rand, ask func(S) []Answer, again func(S) []Answer) {
 	t.Helper()
 	before := Copy(s)
@@ -208,9 +208,9 @@ const (
 	Twice    Spoiling = "there twice"
 )
 
-// Spoiled calls visit with the snapshot without one object, for each object of each slice of pointers; and with that object
-// spoiled in the other ways. Objects whose name others of their kind have, and objects without a name, are passed over:
-// without them there is less wrong with a snapshot, not more.
+// Spoiled calls visit with the snapshot without one object, for each object of each slice of pointers; and with that
+// object spoiled in the other ways. Objects whose name others of their kind have, and objects without a name, are
+// passed over: without them there is less wrong with a snapshot, not more.
 func Spoiled[S any](s S, visit func(how Spoiling, field string, object runtime.Object, spoiled S)) {
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {

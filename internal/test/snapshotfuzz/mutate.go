@@ -61,8 +61,8 @@ func Decode[D any](text []byte) (document D, ok bool) {
 // operations is how many changes Mutate knows.
 const operations = 9
 
-// Mutate changes a JSON document: three bytes of choice each say what is done, where, and with what. Text that is no JSON
-// is returned as it is.
+// Mutate changes a JSON document: three bytes of choice each say what is done, where, and with what. Text that is no
+// JSON is returned as it is.
 func Mutate(text, choice []byte, words []string) []byte {
 	var root any
 	if len(choice) < 3 || json.Unmarshal(text, &root) != nil {
@@ -183,7 +183,8 @@ func clone(v any) any {
 	return out
 }
 
-// Random runs check on the seeds with random changes, one to eight each: 150 of them, or as many as PUREKUBE_SNAPSHOTS says.
+// Random runs check on the seeds with random changes, one to eight each: 150 of them, or as many as PUREKUBE_SNAPSHOTS
+// says.
 func Random[D any](t *testing.T, seeds, words []string, check func(t *testing.T, document D)) {
 	documents := 150
 	if seed.Short() {

@@ -1,6 +1,6 @@
-// Command render writes what `helm template` writes for a chart: its manifests and hooks, without CustomResourceDefinitions
-// in the folder crds. It is a module of its own, since Helm needs newer modules than the rest of this repository. It
-// contacts no cluster.
+// Command render writes what `helm template` writes for a chart: its manifests and hooks, without
+// CustomResourceDefinitions in the folder crds. It is a module of its own, since Helm needs newer modules than the rest
+// of this repository. It contacts no cluster.
 //
 //	render FOLDER RELEASE NAMESPACE KUBE-VERSION API-VERSION,… KEY=VALUE,…
 package main

@@ -50,7 +50,8 @@ func (h handler) OnDelete(object any) {
 	h.ResourceEventHandler.OnDelete(object)
 }
 
-// IPAddresses makes the factory's informer of IPAddresses late, if it is the first to ask for that, and returns the factory.
+// IPAddresses makes the factory's informer of IPAddresses late, if it is the first to ask for that, and returns the
+// factory.
 func IPAddresses(factory informers.SharedInformerFactory, before func()) informers.SharedInformerFactory {
 	factory.InformerFor(&networkingv1.IPAddress{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}

@@ -33,8 +33,8 @@ type Cluster struct {
 	etcd, apiserver *Process
 }
 
-// Start runs a cluster from the binaries in bin, with its files in folder and more flags for the API server, and returns when
-// it is ready.
+// Start runs a cluster from the binaries in bin, with its files in folder and more flags for the API server, and
+// returns when it is ready.
 func Start(bin, folder string, flags ...string) (*Cluster, error) {
 	ports, err := FreePorts(3)
 	if err != nil {

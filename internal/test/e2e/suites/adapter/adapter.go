@@ -1,5 +1,5 @@
-// Package adapter gives the controllers of the modules clientgo and controllerruntime the form that Kubernetes' own suites
-// expect: a controller that is made from clients and run.
+// Package adapter gives the controllers of the modules clientgo and controllerruntime the form that Kubernetes' own
+// suites expect: a controller that is made from clients and run.
 package adapter
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// CarryOut makes the calls of a plan with the typed clients, whose calls Kubernetes' unit tests look at: a fake clientset
-// has no REST client. Each call is reported to told, which may be nil.
+// CarryOut makes the calls of a plan with the typed clients, whose calls Kubernetes' unit tests look at: a fake
+// clientset has no REST client. Each call is reported to told, which may be nil.
 func CarryOut[A purekube.Action](ctx context.Context, client kubernetes.Interface, actions []A, told func(purekube.Request, error)) error {
 	_, err := purekube.CarryOut(actions, func(request purekube.Request) (runtime.Object, error) {
 		object, err := call(ctx, client, request)

@@ -14,8 +14,8 @@ import (
 	"github.com/purekube/purekube/controllerruntime"
 )
 
-// onManager makes the controller of controllerruntime, on a manager of its own that has the API server and the credentials
-// of the client.
+// onManager makes the controller of controllerruntime, on a manager of its own that has the API server and the
+// credentials of the client.
 func onManager(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
 	config, err := configOf(client)
 	if err != nil {
