@@ -17,7 +17,9 @@ import (
 // CarryOut returns what do returned, in order, with nil for each call that failed. Calls that it did not make have no
 // entry. The error joins the errors of the calls and of the requests ([Request.Err]). After an error, take a new
 // snapshot and plan again.
-func CarryOut[A Action](actions []A, do func(Request) (runtime.Object, error), record func(Event)) ([]runtime.Object, error) {
+func CarryOut[A Action](
+	actions []A, do func(Request) (runtime.Object, error), record func(Event),
+) ([]runtime.Object, error) {
 	done := make([]runtime.Object, 0, len(actions))
 	var failed []error
 	for _, action := range actions {

@@ -89,12 +89,15 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 func firstPods(x *disruption.Index, namespace string) disruption.Snapshot {
 	var s disruption.Snapshot
 	add := func(o metav1.Object, apiVersion, kind string, replicas *int32, template *corev1.PodTemplateSpec) {
-		ref := &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: ptr.To(true)}
-		if ptr.Deref(replicas, 1) < 1 || o.GetDeletionTimestamp() != nil || template == nil || x.WorkloadOf(namespace, ref).MaxPods > 0 {
+		ref := &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(),
+			Controller: ptr.To(true)}
+		if ptr.Deref(replicas, 1) < 1 || o.GetDeletionTimestamp() != nil || template == nil ||
+			x.WorkloadOf(namespace, ref).MaxPods > 0 {
 			return
 		}
 		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: kind + "/" + o.GetName(), Labels: template.Labels, OwnerReferences: []metav1.OwnerReference{*ref},
+			Namespace: namespace, Name: kind + "/" + o.GetName(), Labels: template.Labels,
+			OwnerReferences: []metav1.OwnerReference{*ref},
 		}})
 	}
 	there := x.WorkloadsIn(namespace)
@@ -111,7 +114,8 @@ func firstPods(x *disruption.Index, namespace string) disruption.Snapshot {
 		}
 		r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: d.Name + "/", UID: d.UID + "/",
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: ptr.To(true)}},
 		}}
 		s.ReplicaSets = append(s.ReplicaSets, r)
 		add(r, "apps/v1", "ReplicaSet", d.Spec.Replicas, &d.Spec.Template)

@@ -66,7 +66,9 @@ type ClusterRoleOptions struct {
 // It decides CREATE, UPDATE and DELETE of clusterroles in rbac.authorization.k8s.io/v1. The ClusterRole has its name,
 // as in the reviews of an API server, even if that was generated. Make the Index without MatchUpstream. The package
 // comment says what every decision answers, a nil Index for example.
-func ClusterRoleWrite(x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o ClusterRoleOptions) *admissionv1.AdmissionResponse {
+func ClusterRoleWrite(
+	x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o ClusterRoleOptions,
+) *admissionv1.AdmissionResponse {
 	if response := clusterRoleWrites.refusal(r); response != nil {
 		return response
 	}
@@ -89,7 +91,8 @@ func ClusterRoleWrite(x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o
 		has, err := before.Rules(rbacaggregate.Key(protected))
 		if err != nil && !errors.Is(err, purekube.ErrNotFound) {
 			// A selector that this build does not know may match whatever is written.
-			return refused(r, forbidden, "ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", protected, err)
+			return refused(r, forbidden,
+				"ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", protected, err)
 		}
 		if !isSource(protected) {
 			continue
@@ -124,7 +127,9 @@ func readClusterRoleWrite(r *admissionv1.AdmissionRequest) (w clusterRoleWrite, 
 
 // written is the Index with this version of a ClusterRole in place of any other, and tells of which ClusterRoles it is
 // a source, through all levels, itself included. It is the source of none if the version is nil.
-func written(x *rbacaggregate.Index, name string, role *rbacv1.ClusterRole) (*rbacaggregate.Index, func(of string) bool) {
+func written(
+	x *rbacaggregate.Index, name string, role *rbacv1.ClusterRole,
+) (*rbacaggregate.Index, func(of string) bool) {
 	// Without any version first: then all that aggregates this one is affected by it, whatever the Index had.
 	x, _ = x.Without(snapshotOf(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	if role == nil {

@@ -81,7 +81,9 @@ func coversResource(by *coveringRule, resource string) bool {
 // coversURL: "/api/*" covers all paths that begin with "/api/".
 func (c *coverage) coversURL(by *coveringRule, url string) bool {
 	c.left -= len(by.prefixes)
-	return by.urls.Has(url) || slices.ContainsFunc(by.prefixes, func(prefix string) bool { return strings.HasPrefix(url, prefix) })
+	return by.urls.Has(url) || slices.ContainsFunc(by.prefixes, func(prefix string) bool {
+		return strings.HasPrefix(url, prefix)
+	})
 }
 
 // covers reports whether a rule is covered. It is false as well if that takes too many comparisons: left is negative

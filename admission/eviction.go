@@ -71,18 +71,22 @@ func Eviction(x *disruption.Index, r *admissionv1.AdmissionRequest, o EvictionOp
 }
 
 // unknownEviction is the answer to an eviction that cannot be computed.
-func unknownEviction(r *admissionv1.AdmissionRequest, checked disruption.Eviction, err error, o EvictionOptions) *admissionv1.AdmissionResponse {
+func unknownEviction(
+	r *admissionv1.AdmissionRequest, checked disruption.Eviction, err error, o EvictionOptions,
+) *admissionv1.AdmissionResponse {
 	if !o.AllowUnknown {
 		if err == nil {
 			err = fmt.Errorf("unknown: %v", checked.Needs)
 		}
-		return refused(r, tooManyRequests, "Pod %s/%s: the eviction is refused because it cannot be checked: %v", r.Namespace, r.Name, err)
+		return refused(r, tooManyRequests, "Pod %s/%s: the eviction is refused because it cannot be checked: %v", r.Namespace,
+			r.Name, err)
 	}
 	switch {
 	case len(checked.Needs) > 0:
 		var warnings []string
 		for _, n := range checked.Needs {
-			warnings = append(warnings, warning("budget not recomputed: no scale of ", fmt.Sprintf("%s %s/%s", n.Kind, n.Namespace, n.Name), ""))
+			warnings = append(warnings,
+				warning("budget not recomputed: no scale of ", fmt.Sprintf("%s %s/%s", n.Kind, n.Namespace, n.Name), ""))
 		}
 		return allowed(r, warnings...)
 	case errors.Is(err, purekube.ErrNotFound):

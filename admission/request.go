@@ -88,7 +88,8 @@ type object interface {
 func read[T any, P interface {
 	object
 	*T
-}](r *admissionv1.AdmissionRequest, field string, raw runtime.RawExtension, kind string, versions ...string) (P, error) {
+}](r *admissionv1.AdmissionRequest, field string, raw runtime.RawExtension, kind string, versions ...string) (P,
+	error) {
 	fail := func(err error) (P, error) { return nil, fmt.Errorf("request.%s cannot be read: %w", field, err) }
 	if text := bytes.TrimSpace(raw.Raw); len(text) == 0 || string(text) == "null" {
 		return fail(errors.New("missing"))
@@ -112,7 +113,8 @@ func read[T any, P interface {
 		case part.object == "":
 			part.set(part.request)
 		case part.request != "" && part.object != part.request:
-			return fail(fmt.Errorf("the request is for the %s %q, and metadata.%s is %q", part.field, part.request, part.field, part.object))
+			return fail(fmt.Errorf("the request is for the %s %q, and metadata.%s is %q", part.field, part.request, part.field,
+				part.object))
 		}
 	}
 	return o, nil

@@ -53,7 +53,8 @@ func allowed(r *admissionv1.AdmissionRequest, warnings ...string) *admissionv1.A
 
 func refused(r *admissionv1.AdmissionRequest, code int32, format string, args ...any) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{Result: &metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Reason: reasonOf(code), Message: cut(fmt.Sprintf(format, args...), maxMessage),
+		Status: metav1.StatusFailure, Code: code, Reason: reasonOf(code),
+		Message: cut(fmt.Sprintf(format, args...), maxMessage),
 	}}
 	if r != nil {
 		response.UID = r.UID

@@ -48,11 +48,13 @@ func ServiceCIDRDelete(x *servicecidr.Index, r *admissionv1.AdmissionRequest) *a
 	deletion, err := index.CheckDeletion(servicecidr.KeyOf(cidr), maxOrphans)
 	switch {
 	case err != nil:
-		return refused(r, conflict, "ServiceCIDR %s: the deletion is refused because its addresses cannot be checked: %v", cidr.Name, err)
+		return refused(r, conflict, "ServiceCIDR %s: the deletion is refused because its addresses cannot be checked: %v",
+			cidr.Name, err)
 	case len(deletion.Orphans) > 0:
 		return refused(r, conflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(deletion))
 	case !deletion.Safe:
-		return refused(r, conflict, "ServiceCIDR %s: the deletion is refused because its addresses cannot be checked", cidr.Name)
+		return refused(r, conflict, "ServiceCIDR %s: the deletion is refused because its addresses cannot be checked",
+			cidr.Name)
 	}
 	return allowed(r)
 }

@@ -38,7 +38,9 @@ func (c *Controller[X, S, A]) carryOut(ctx context.Context, t *reconcile.Turn[X,
 }
 
 // send makes one call, unless a hook vetoes it.
-func (c *Controller[X, S, A]) send(ctx context.Context, t *reconcile.Turn[X, A], action A, r purekube.Request) (runtime.Object, error) {
+func (c *Controller[X, S, A]) send(
+	ctx context.Context, t *reconcile.Turn[X, A], action A, r purekube.Request,
+) (runtime.Object, error) {
 	log, started := klog.FromContext(ctx).WithValues("key", t.Key, "action", clip(action.String(), maxLog)), time.Now()
 	result := ActionResult{Controller: c.name, Key: t.Key, Action: action}
 	if before := c.cluster.Hooks.BeforeSend; before != nil {

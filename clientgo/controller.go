@@ -99,7 +99,9 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 
 // NewController returns a controller that begins with this Index, the Index of a cluster without objects. [Watch] fills
 // it.
-func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name string, index X, c Cluster, o Options[X, S]) (*Controller[X, S, A], error) {
+func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](
+	name string, index X, c Cluster, o Options[X, S],
+) (*Controller[X, S, A], error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -107,8 +109,9 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 		return nil, fmt.Errorf("%s: %w", name, errNoLookup)
 	}
 	controller := &Controller[X, S, A]{
-		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1), retryProblems: o.RetryProblems,
-		stopped: make(chan struct{}),
+		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1),
+		retryProblems: o.RetryProblems,
+		stopped:       make(chan struct{}),
 	}
 	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
 	var plans func(purekube.Key) bool
@@ -116,8 +119,9 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 		plans = func(key purekube.Key) bool { return filter(name, key) }
 	}
 	controller.loop = reconcile.New(index, reconcile.Options[X, S]{
-		Synced: controller.HasSynced, Prepare: o.Prepare, Plans: plans, At: o.At, Answers: o.Answers, DecidesWithout: o.DecidesWithout,
-		Written: o.Written, RetryProblems: o.RetryProblems, Retries: o.Retries,
+		Synced: controller.HasSynced, Prepare: o.Prepare, Plans: plans, At: o.At, Answers: o.Answers,
+		DecidesWithout: o.DecidesWithout,
+		Written:        o.Written, RetryProblems: o.RetryProblems, Retries: o.Retries,
 	})
 	return controller, nil
 }
@@ -152,7 +156,9 @@ func (c *Controller[X, S, A]) Update(change func(X) (X, []purekube.Key)) {
 	c.enqueue(c.event(schema.GroupResource{}, "", change))
 }
 
-func (c *Controller[X, S, A]) event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
+func (c *Controller[X, S, A]) event(
+	resource schema.GroupResource, version string, change func(X) (X, []purekube.Key),
+) []purekube.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.loop.Event(resource, version, change)
@@ -315,7 +321,8 @@ func (c *Controller[X, S, A]) lookAtCaches(cutOff context.CancelCauseFunc) {
 			continue // an empty cache has no version. The next version is compared with the last one that has an order
 		}
 		if order, err := resourceversion.CompareResourceVersion(version, w.at); err == nil && order < 0 {
-			cutOff(fmt.Errorf("%s: the cache of %s went back from resourceVersion %s to %s: %w", c.name, w.resource.GroupResource(), w.at, version, ErrRestored))
+			cutOff(fmt.Errorf("%s: the cache of %s went back from resourceVersion %s to %s: %w", c.name,
+				w.resource.GroupResource(), w.at, version, ErrRestored))
 			continue
 		}
 		w.at = version
@@ -343,8 +350,9 @@ func (c *Controller[X, S, A]) process(ctx, ending context.Context, key purekube.
 	if t.Step == reconcile.Confirm {
 		c.confirm(ending, t)
 	}
-	c.cluster.Hooks.plan(PlanResult{Controller: c.name, Key: key, Actions: len(t.Result.Actions), Events: t.Result.Events, RecheckAt: t.Result.RecheckAt,
-		Err: errors.Join(t.Problems, t.Failures), Took: time.Since(started), Late: t.Late})
+	c.cluster.Hooks.plan(PlanResult{Controller: c.name, Key: key, Actions: len(t.Result.Actions), Events: t.Result.Events,
+		RecheckAt: t.Result.RecheckAt,
+		Err:       errors.Join(t.Problems, t.Failures), Took: time.Since(started), Late: t.Late})
 	for _, e := range t.Result.Events {
 		c.record(e)
 	}

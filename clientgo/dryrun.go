@@ -18,7 +18,8 @@ func (DryRun) Do(ctx context.Context, r purekube.Request) (runtime.Object, error
 	if _, err := pathOf(r); err != nil {
 		return nil, err
 	}
-	klog.FromContext(ctx).Info("Would send", "request", r.String(), "patchType", string(r.PatchType), "patch", string(r.Patch),
+	klog.FromContext(ctx).Info("Would send", "request", r.String(), "patchType", string(r.PatchType), "patch",
+		string(r.Patch),
 		"object", r.Object, "fieldManager", r.FieldManager, "force", r.Force, "preconditions", r.Preconditions)
 	if r.Object == nil {
 		return nil, nil

@@ -63,8 +63,11 @@ func (e DynamicExecutor) Do(ctx context.Context, r purekube.Request) (runtime.Ob
 }
 
 // Get reads an object, or the subresource of one, past every cache.
-func (e DynamicExecutor) Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error) {
-	return e.Do(ctx, purekube.Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
+func (e DynamicExecutor) Get(
+	ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string,
+) (runtime.Object, error) {
+	return e.Do(ctx,
+		purekube.Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
 }
 
 // answered is nil, and not a nil pointer, where there is an error.

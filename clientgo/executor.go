@@ -136,7 +136,8 @@ func (e *Executor) template(ctx context.Context, t purekube.Template) (*unstruct
 	if err != nil {
 		return nil, err
 	}
-	document, err := e.client.Get().AbsPath(path...).MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	document, err := e.client.Get().AbsPath(path...).MaxRetries(0).SetHeader("Accept",
+		runtime.ContentTypeJSON).Do(ctx).Raw()
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +155,11 @@ func (e *Executor) template(ctx context.Context, t purekube.Template) (*unstruct
 var deleteOptions = scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)
 
 // Get reads an object, or the subresource of one, past every cache.
-func (e *Executor) Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error) {
-	return e.Do(ctx, purekube.Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
+func (e *Executor) Get(
+	ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string,
+) (runtime.Object, error) {
+	return e.Do(ctx,
+		purekube.Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
 }
 
 var methods = map[string]string{
@@ -189,7 +193,8 @@ func pathOf(r purekube.Request) ([]string, error) {
 			return nil, fmt.Errorf("%s of %s: the version, the resource or the name is missing", r, r.Resource)
 		}
 		if wrong := rest.IsValidPathSegmentName(segment); len(wrong) > 0 {
-			return nil, fmt.Errorf("%s %s: %q cannot be in the path of a request: %s", r.Verb, r.Resource.GroupResource(), segment, strings.Join(wrong, ", "))
+			return nil, fmt.Errorf("%s %s: %q cannot be in the path of a request: %s", r.Verb, r.Resource.GroupResource(),
+				segment, strings.Join(wrong, ", "))
 		}
 	}
 	return path, nil

@@ -21,11 +21,15 @@ type fair[T any] struct {
 }
 
 func fairKeys() *fair[purekube.Key] {
-	return &fair[purekube.Key]{namespace: func(k purekube.Key) string { return k.Namespace }, turn: keysOfATurn, queued: map[string][]purekube.Key{}}
+	return &fair[purekube.Key]{namespace: func(k purekube.Key) string {
+		return k.Namespace
+	}, turn: keysOfATurn, queued: map[string][]purekube.Key{}}
 }
 
 func fairLookups() *fair[purekube.Need] {
-	return &fair[purekube.Need]{namespace: func(n purekube.Need) string { return n.Namespace }, turn: lookupsOfATurn, queued: map[string][]purekube.Need{}}
+	return &fair[purekube.Need]{namespace: func(n purekube.Need) string {
+		return n.Namespace
+	}, turn: lookupsOfATurn, queued: map[string][]purekube.Need{}}
 }
 
 // Touch is part of workqueue.Queue. What is queued already keeps its place.

@@ -56,7 +56,9 @@ func listServiceCIDRs(ctx context.Context, client kubernetes.Interface, pages in
 	return s, nil
 }
 
-func listClusterRoles(ctx context.Context, client kubernetes.Interface, pages int) (s rbacaggregate.Snapshot, err error) {
+func listClusterRoles(
+	ctx context.Context, client kubernetes.Interface, pages int,
+) (s rbacaggregate.Snapshot, err error) {
 	if s.ClusterRoles, err = listAll[rbacv1.ClusterRole](ctx, pages, client.RbacV1().ClusterRoles().List); err != nil {
 		return rbacaggregate.Snapshot{}, fmt.Errorf("list ClusterRoles: %w", err)
 	}
@@ -68,23 +70,25 @@ func listClusterRoles(ctx context.Context, client kubernetes.Interface, pages in
 func listAll[T any, P interface {
 	*T
 	runtime.Object
-}, L runtime.Object](ctx context.Context, most int, list func(context.Context, metav1.ListOptions) (L, error)) (all []P, err error) {
+}, L runtime.Object](ctx context.Context, most int, list func(context.Context, metav1.ListOptions) (L, error)) (all []P,
+	err error) {
 	asked := 0
-	pages := pager.ListPager{PageSize: pageOfAList, PageFn: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		if asked == most {
-			return nil, fmt.Errorf("%w: more than %d", errTooLong, most*pageOfAList)
-		}
-		asked++
-		page, err := list(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		// Client-go takes an answer of another kind for an empty list, for example the answer of a proxy.
-		if of, err := meta.ListAccessor(page); err != nil || of.GetResourceVersion() == "" {
-			return nil, errNotAList
-		}
-		return page, nil
-	}}
+	pages := pager.ListPager{PageSize: pageOfAList,
+		PageFn: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if asked == most {
+				return nil, fmt.Errorf("%w: more than %d", errTooLong, most*pageOfAList)
+			}
+			asked++
+			page, err := list(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			// Client-go takes an answer of another kind for an empty list, for example the answer of a proxy.
+			if of, err := meta.ListAccessor(page); err != nil || of.GetResourceVersion() == "" {
+				return nil, errNotAList
+			}
+			return page, nil
+		}}
 	// Without a resourceVersion, a list is of now.
 	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		_, _ = trim(o) // which has no error

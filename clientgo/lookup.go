@@ -23,7 +23,8 @@ import (
 
 // Getter reads one object past every cache: an [Executor] or a [DynamicExecutor].
 type Getter interface {
-	Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error)
+	Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object,
+		error)
 }
 
 // Lookup answers the Needs of plans from the API server: Pods, ResourceClaims, ReplicaSets, and the scale of any kind.
@@ -61,9 +62,13 @@ var resources = map[string]struct {
 	resource schema.GroupVersionResource
 	typed    func() runtime.Object
 }{
-	"Pod":           {corev1.SchemeGroupVersion.WithResource("pods"), func() runtime.Object { return &corev1.Pod{} }},
-	"ResourceClaim": {resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), func() runtime.Object { return &resourcev1.ResourceClaim{} }},
-	"ReplicaSet":    {appsv1.SchemeGroupVersion.WithResource("replicasets"), func() runtime.Object { return &appsv1.ReplicaSet{} }},
+	"Pod": {corev1.SchemeGroupVersion.WithResource("pods"), func() runtime.Object { return &corev1.Pod{} }},
+	"ResourceClaim": {resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), func() runtime.Object {
+		return &resourcev1.ResourceClaim{}
+	}},
+	"ReplicaSet": {appsv1.SchemeGroupVersion.WithResource("replicasets"), func() runtime.Object {
+		return &appsv1.ReplicaSet{}
+	}},
 }
 
 // Lookup answers one Need. Objects that the API server does not have are the zero Answer. Answer.Err is final: the kind

@@ -30,7 +30,8 @@ var needed = map[string]rights{
 		[]rbacv1.PolicyRule{watches("networking.k8s.io", "ipaddresses", "servicecidrs")},
 	},
 	"resourceclaim": {
-		[]purekube.Action{resourceclaim.CreateClaim{}, resourceclaim.DeleteClaim{}, resourceclaim.Release{}, resourceclaim.RemoveFinalizer{},
+		[]purekube.Action{resourceclaim.CreateClaim{}, resourceclaim.DeleteClaim{}, resourceclaim.Release{},
+			resourceclaim.RemoveFinalizer{},
 			resourceclaim.Reserve{}, resourceclaim.SetClaimStatuses{}},
 		[]rbacv1.PolicyRule{
 			watches("", "pods"), watches("resource.k8s.io", "resourceclaims", "resourceclaimtemplates"),
@@ -60,7 +61,8 @@ var needed = map[string]rights{
 }
 
 // events are what a recorder of client-go writes.
-var events = []rbacv1.PolicyRule{rule("", "events", "create", "patch", "update"), rule("events.k8s.io", "events", "create", "patch", "update")}
+var events = []rbacv1.PolicyRule{rule("", "events", "create", "patch", "update"),
+	rule("events.k8s.io", "events", "create", "patch", "update")}
 
 func watches(group string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{"list", "watch"}, APIGroups: []string{group}, Resources: resources}

@@ -12,7 +12,8 @@ type RBACAggregateController = Controller[*rbacaggregate.Index, rbacaggregate.Sn
 // NewRBACAggregate returns a controller of aggregated ClusterRoles. It watches ClusterRoles.
 func NewRBACAggregate(c Cluster, o rbacaggregate.Options) (*RBACAggregateController, error) {
 	type S = rbacaggregate.Snapshot
-	controller, err := NewController("rbacaggregate", rbacaggregate.NewIndex(S{}, o), c, Options[*rbacaggregate.Index, S]{})
+	controller, err := NewController("rbacaggregate", rbacaggregate.NewIndex(S{}, o), c,
+		Options[*rbacaggregate.Index, S]{})
 	if err != nil {
 		return nil, err
 	}

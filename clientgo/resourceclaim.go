@@ -40,12 +40,16 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 			controller.Update(change)
 		}
 	})
-	Watch(controller, func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} }, m.ClaimGone)
+	Watch(controller, func(o *resourcev1.ResourceClaim) S {
+		return S{Claims: []*resourcev1.ResourceClaim{o}}
+	}, m.ClaimGone)
 	Watch(controller, func(o *resourcev1.ResourceClaimTemplate) S {
 		return S{Templates: []*resourcev1.ResourceClaimTemplate{o}}
 	})
 	if o.PodGroupOf != nil {
-		if err := c.PodGroups.watch(controller, func(g *unstructured.Unstructured) { controller.Update(m.Gone(g.GetUID())) }); err != nil {
+		if err := c.PodGroups.watch(controller, func(g *unstructured.Unstructured) {
+			controller.Update(m.Gone(g.GetUID()))
+		}); err != nil {
 			return controller, errors.Join(controller.broken, fmt.Errorf("resourceclaim: %w", err))
 		}
 	}

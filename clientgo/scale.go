@@ -85,7 +85,9 @@ func (s *scales) Get(ctx context.Context, n purekube.Need) (runtime.Object, erro
 // resourceOf is the resource of the kind that a need names, and reports whether it has a scale. A kind is missing only
 // where a listing that was asked for after the need lacks it: it may be newer than the listing, and nothing would tell
 // when it comes.
-func (s *scales) resourceOf(ctx context.Context, n purekube.Need) (resource schema.GroupVersionResource, scale bool, err error) {
+func (s *scales) resourceOf(
+	ctx context.Context, n purekube.Need,
+) (resource schema.GroupVersionResource, scale bool, err error) {
 	gv, err := schema.ParseGroupVersion(n.APIVersion)
 	if err != nil {
 		return resource, false, noScale{err}
@@ -106,7 +108,8 @@ func (s *scales) resourceOf(ctx context.Context, n purekube.Need) (resource sche
 	}
 	s.settled(n)
 	if name == "" {
-		return resource, false, noScale{&meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{gv.Version}}}
+		return resource, false,
+			noScale{&meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{gv.Version}}}
 	}
 	return gv.WithResource(name), l.scales[name], nil
 }

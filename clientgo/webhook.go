@@ -71,7 +71,9 @@ var errNotListed = errors.New("not listed yet")
 
 // NewWebhook returns a Webhook. Start the informers afterwards, and serve it by TLS. The client makes the lists; a rate
 // limit of the client delays reviews.
-func NewWebhook(informers Informers, client kubernetes.Interface, o admission.Options, w webhook.Options) (*Webhook, error) {
+func NewWebhook(
+	informers Informers, client kubernetes.Interface, o admission.Options, w webhook.Options,
+) (*Webhook, error) {
 	switch {
 	case informers == nil:
 		return nil, errNoInformers
@@ -154,7 +156,9 @@ func inTurn(
 	return response
 }
 
-func (h *Webhook) serviceCIDRDelete(ctx context.Context, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+func (h *Webhook) serviceCIDRDelete(
+	ctx context.Context, r *admissionv1.AdmissionRequest,
+) (*admissionv1.AdmissionResponse, error) {
 	s, err := listServiceCIDRs(ctx, h.client, maxPages)
 	if err != nil {
 		return nil, err
@@ -168,7 +172,9 @@ func (h *Webhook) serviceCIDRDelete(ctx context.Context, r *admissionv1.Admissio
 	return response, nil
 }
 
-func (h *Webhook) clusterRoleWrite(ctx context.Context, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+func (h *Webhook) clusterRoleWrite(
+	ctx context.Context, r *admissionv1.AdmissionRequest,
+) (*admissionv1.AdmissionResponse, error) {
 	s, err := listClusterRoles(ctx, h.client, maxPages)
 	if err != nil {
 		return nil, err

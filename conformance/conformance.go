@@ -7,9 +7,13 @@
 //	title: A percentage of maxUnavailable is rounded up
 //	package: disruption
 //	objects:
-//	- {kind: PodDisruptionBudget, metadata: {name: web}, spec: {maxUnavailable: 30%, selector: {matchLabels: {app: web}}}}
+//	- kind: PodDisruptionBudget
+//	  metadata: {name: web}
+//	  spec: {maxUnavailable: 30%, selector: {matchLabels: {app: web}}}
 //	- {kind: StatefulSet, metadata: {name: web}, spec: {replicas: 7}}
-//	- {kind: Pod, repeat: 7, metadata: {name: web-$i, labels: {app: web}, ownerReferences: [{kind: StatefulSet, name: web}]}}
+//	- kind: Pod
+//	  repeat: 7
+//	  metadata: {name: web-$i, labels: {app: web}, ownerReferences: [{kind: StatefulSet, name: web}]}
 //	plan: all
 //	want:
 //	- update poddisruptionbudgets/status default/web: {status: {disruptionsAllowed: 3, desiredHealthy: 4}}

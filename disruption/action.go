@@ -84,7 +84,9 @@ func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
 
 // statusPatch is a patch of the subresource status of the object as it was read. Upstream updates the whole object, so
 // it erases fields of a newer API that its types lack, and fields that a transform has removed from the cache.
-func statusPatch(object metav1.Object, kind schema.GroupVersionKind, resource string, status map[string]any) purekube.Request {
+func statusPatch(
+	object metav1.Object, kind schema.GroupVersionKind, resource string, status map[string]any,
+) purekube.Request {
 	return purekube.Request{
 		Verb: "patch", Resource: kind.GroupVersion().WithResource(resource), Kind: kind.Kind, Subresource: "status",
 		Namespace: object.GetNamespace(), Name: object.GetName(),
@@ -139,7 +141,8 @@ func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {
 		// one, so what it lacks is null.
 		status = map[string]any{"conditions": []any{map[string]any{
 			"type": c.Type, "status": c.Status, "reason": orNull(c.Reason), "message": orNull(c.Message),
-			"observedGeneration": orNull(c.ObservedGeneration), "lastTransitionTime": c.LastTransitionTime, "lastProbeTime": c.LastProbeTime,
+			"observedGeneration": orNull(c.ObservedGeneration), "lastTransitionTime": c.LastTransitionTime,
+			"lastProbeTime": c.LastProbeTime,
 		}}}
 	}
 	return statusPatch(pod, corev1.SchemeGroupVersion.WithKind(podKind), "pods", status)

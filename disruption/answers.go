@@ -58,7 +58,8 @@ func compareLookupKeys(a, b lookupKey) int {
 
 // newAnswers sorts a snapshot's answers. A nil map gives no answers.
 func newAnswers(list map[purekube.Need]purekube.Answer) answers {
-	none := answers{persistent.NewMap[lookupKey, purekube.Answer](compareLookupKeys), persistent.NewMap[lookupKey, string](compareLookupKeys)}
+	none := answers{persistent.NewMap[lookupKey, purekube.Answer](compareLookupKeys),
+		persistent.NewMap[lookupKey, string](compareLookupKeys)}
 	all, _, _ := none.changed(list, true)
 	return all
 }
@@ -75,7 +76,9 @@ func (w answers) find(l lookupKey) (answer purekube.Answer, found bool) {
 
 // changed returns the answers with these added, or without the answers to the same needs. It also returns the lookups
 // whose answer now says something else, and the kinds about which the answers do.
-func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []lookupKey, kinds []schema.GroupKind) {
+func (w answers) changed(
+	by map[purekube.Need]purekube.Answer, keep bool,
+) (next answers, changes []lookupKey, kinds []schema.GroupKind) {
 	if len(by) == 0 {
 		return w, nil, nil
 	}
@@ -118,7 +121,8 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 // sameAnswer reports whether two answers say the same. Errors are compared by their text, which becomes part of the
 // budget's condition: an equal status follows from equal texts.
 func sameAnswer(a, b purekube.Answer) bool {
-	return (a.Err == nil) == (b.Err == nil) && fmt.Sprint(a.Err) == fmt.Sprint(b.Err) && reflect.DeepEqual(a.Object, b.Object)
+	return (a.Err == nil) == (b.Err == nil) && fmt.Sprint(a.Err) == fmt.Sprint(b.Err) &&
+		reflect.DeepEqual(a.Object, b.Object)
 }
 
 // objectOf returns the object that a lookup found, or nil if there is none, or the error why it is not available. An

@@ -42,7 +42,8 @@ func newBudgetState(b *policyv1.PodDisruptionBudget) *budgetState {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
 		st.broken = &purekube.ObjectError{
-			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector", Err: firstError(b.Spec.Selector, err)}
+			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector",
+			Err: firstError(b.Spec.Selector, err)}
 		return st
 	}
 	st.selector, st.filed.Value, st.filed.Demands = selector, selector, demandsOf(b.Spec.Selector)
@@ -53,7 +54,8 @@ func newBudgetState(b *policyv1.PodDisruptionBudget) *budgetState {
 // of a map, and the text becomes part of the budget's condition.
 func firstError(s *metav1.LabelSelector, otherwise error) error {
 	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: map[string]string{k: s.MatchLabels[k]}}); err != nil {
+		if _, err := metav1.LabelSelectorAsSelector(
+			&metav1.LabelSelector{MatchLabels: map[string]string{k: s.MatchLabels[k]}}); err != nil {
 			return err
 		}
 	}
@@ -130,7 +132,8 @@ func contribution(pod *corev1.Pod) (s podSums, ref *metav1.OwnerReference) {
 
 // plus returns the sums with by times o more.
 func (s podSums) plus(o podSums, by int32) podSums {
-	return podSums{s.pods + by*o.pods, s.ready + by*o.ready, s.unmanaged + by*o.unmanaged, s.lasting + by*o.lasting, s.added + by*o.added}
+	return podSums{s.pods + by*o.pods, s.ready + by*o.ready, s.unmanaged + by*o.unmanaged, s.lasting + by*o.lasting,
+		s.added + by*o.added}
 }
 
 // podCounter makes the counts of a budgetState, one pod at a time.

@@ -84,7 +84,8 @@ func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges
 	next := *w
 	// Each collection is replaced even if it did not change, which costs nothing: With of no objects returns the
 	// collection.
-	next.replicationControllers, c.replicationControllers = w.replicationControllers.Changed(by.ReplicationControllers, keep)
+	next.replicationControllers, c.replicationControllers = w.replicationControllers.Changed(by.ReplicationControllers,
+		keep)
 	next.replicaSets, c.replicaSets = w.replicaSets.Changed(by.ReplicaSets, keep)
 	next.byDeployment = w.byDeployment.With(next.replicaSets, c.replicaSets)
 	next.deployments, c.deployments = w.deployments.Changed(by.Deployments, keep)
@@ -183,15 +184,21 @@ func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 //
 // If several objects have the name, the finding is a problem and nothing is asked: no lookup shows which object is
 // real.
-func (w *workloads) object(group, namespace string, ref *metav1.OwnerReference) (o metav1.Object, replicas *int32, f finding, known bool) {
+func (w *workloads) object(
+	group, namespace string, ref *metav1.OwnerReference,
+) (o metav1.Object, replicas *int32, f finding, known bool) {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	switch {
 	case ref.Kind == replicationControllerKind && group == "":
-		return ofSnapshot(w.replicationControllers, key, ref.UID, func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
+		return ofSnapshot(w.replicationControllers, key, ref.UID, func(rc *corev1.ReplicationController) *int32 {
+			return rc.Spec.Replicas
+		})
 	case ref.Kind == statefulSetKind && group == "apps":
 		return ofSnapshot(w.statefulSets, key, ref.UID, func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
 	case ref.Kind == replicaSetKind && appsGroup(group):
-		o, replicas, f, known = ofSnapshot(w.replicaSets, key, ref.UID, func(rs *appsv1.ReplicaSet) *int32 { return rs.Spec.Replicas })
+		o, replicas, f, known = ofSnapshot(w.replicaSets, key, ref.UID, func(rs *appsv1.ReplicaSet) *int32 {
+			return rs.Spec.Replicas
+		})
 	}
 	if known || ref.Kind != replicaSetKind || !appsGroup(group) || !w.options.looksUpOwners() {
 		return o, replicas, f, known
@@ -249,7 +256,8 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet, group string, ref *
 		return itself
 	}
 	if appsGroup(gv.Group) {
-		d, replicas, f, known := ofSnapshot(w.deployments, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name}, owner.UID,
+		d, replicas, f, known := ofSnapshot(w.deployments, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name},
+			owner.UID,
 			func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
 		if d != nil {
 			return foundController(deploymentKind, d, replicas)
@@ -270,7 +278,8 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet, group string, ref *
 
 // scaleProblem is the finding for a controller whose scale cannot be read. err is what the budget's condition shows.
 func scaleProblem(kind string, key types.NamespacedName, err error) finding {
-	return finding{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
+	return finding{
+		problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
 }
 
 // needed is a lookup, or the problem that it cannot be made: users choose the names in owner references, and a name
@@ -286,7 +295,8 @@ func needed(n purekube.Need) finding {
 // group of ref.APIVersion. The order of the checks matters: an answer that the caller gave wins over what is known
 // about the kind, and a name that no request can contain is reported before the kind is.
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) finding {
-	need := purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: scaleSubresource}
+	need := purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name,
+		Subresource: scaleSubresource}
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	answered, asked := w.find(lookupKeyOf(need))
 	if !asked {
@@ -339,7 +349,8 @@ func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string)
 		}
 	}
 	for l, answer := range w.all.From(lookupKey{group: "apps", kind: replicaSetKind, namespace: namespace}) {
-		if l.groupKind() != (schema.GroupKind{Group: "apps", Kind: replicaSetKind}) || l.subresource != "" || l.namespace != namespace {
+		if l.groupKind() != (schema.GroupKind{Group: "apps", Kind: replicaSetKind}) || l.subresource != "" ||
+			l.namespace != namespace {
 			break
 		}
 		// Pods name it by the name that was looked up, even if the answer has an object of another name.
@@ -352,7 +363,8 @@ func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string)
 
 // deploymentOf is the name of the Deployment that controls a ReplicaSet, or empty.
 func deploymentOf(rs *appsv1.ReplicaSet) string {
-	if owner := metav1.GetControllerOfNoCopy(rs); owner != nil && owner.Kind == deploymentKind && appsGroup(groupOf(owner.APIVersion)) {
+	if owner := metav1.GetControllerOfNoCopy(rs); owner != nil && owner.Kind == deploymentKind &&
+		appsGroup(groupOf(owner.APIVersion)) {
 		return owner.Name
 	}
 	return ""

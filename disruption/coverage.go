@@ -64,7 +64,9 @@ func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
 
 // coveredBy returns the candidates that select the pod and still exist, sorted by name. A candidate may be an earlier
 // version of a budget, so that one budget may be a candidate twice.
-func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod) []*budgetState {
+func coveredBy(
+	candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod,
+) []*budgetState {
 	var found []*budgetState
 	for _, f := range candidates {
 		if !f.Value.Matches(labels.Set(pod.Labels)) {

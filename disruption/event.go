@@ -23,6 +23,7 @@ func podEvent(pod *corev1.Pod, reason, message string) purekube.Event {
 // object of the same name. apiVersion and kind are arguments, because objects from a cache have none.
 func eventOf(o metav1.Object, apiVersion, kind, eventType, reason, message string) purekube.Event {
 	return purekube.Event{Type: eventType, Reason: reason, Message: message, Regarding: corev1.ObjectReference{
-		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+		ResourceVersion: o.GetResourceVersion(),
 	}}
 }

@@ -274,17 +274,20 @@ func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	switch {
 	// The numbers are of no use when they could not be computed.
 	case told && c.Reason == policyv1.SyncFailedReason:
-		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
+		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s",
+			b.Name, c.Message)
 	case st.CurrentHealthy <= st.DesiredHealthy:
 		// The text says 3 of 3 if the budget is exactly met; one more is needed, hence the 1 in Shortfall. No number of
 		// healthy pods is enough for maxUnavailable 0, so Shortfall stays 0 there.
-		e := refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
+		e := refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy,
+			st.CurrentHealthy)
 		if !(Options{}).forbidsAtAnyScale(&b.Spec) {
 			e.Shortfall = Options{}.fit(int64(st.DesiredHealthy) + 1 - int64(st.CurrentHealthy))
 		}
 		return e
 	case told:
-		return refusedNow("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
+		return refusedNow("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason,
+			c.Message)
 	}
 	return refusedNow("The disruption budget %s does not allow evicting pods currently", b.Name)
 }

@@ -49,7 +49,8 @@ func (x *Index) expect(st *budgetState, each func(reference, finding)) expectati
 // addUp computes what expect remembers.
 func (x *Index) addUp(st *budgetState) *wantedScale {
 	if !x.options.orderDecides() {
-		none := wantedScale{by: x.workloads, namespace: st.Namespace, controllers: persistent.NewMap[controller, summedScale](compareControllers)}
+		none := wantedScale{by: x.workloads, namespace: st.Namespace,
+			controllers: persistent.NewMap[controller, summedScale](compareControllers)}
 		refs := make([]metav1.OwnerReference, 0, st.refs.namings.Len())
 		for ref := range st.refs.namings.All() {
 			refs = append(refs, ref)
@@ -85,7 +86,8 @@ type wantedScale struct {
 type summedScale struct{ scale, references int32 }
 
 func compareControllers(a, b controller) int {
-	return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind), cmp.Compare(a.group, b.group))
+	return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind),
+		cmp.Compare(a.group, b.group))
 }
 
 // changed returns the sum after each of the references came (by 1) or went (by -1). It returns nil if the order of the

@@ -165,7 +165,8 @@ func explainMissing(key purekube.Key, twice bool) Explanation {
 	if !twice {
 		return Explanation{}
 	}
-	e := Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for this name"}}}
+	e := Explanation{Key: key, Reasons: []Reason{
+		{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for this name"}}}
 	if key.Kind == podKind {
 		e.Pod = &PodExplanation{}
 	} else {
@@ -230,16 +231,19 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 	case ReasonDisruptionTargetInUse:
 		target.Message = "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"
 	case ReasonDisruptionTargetRecent:
-		target.Message = "the pod is about to be deleted: the condition DisruptionTarget stays until " + result.RecheckAt.UTC().Format(time.RFC3339)
+		target.Message = "the pod is about to be deleted: the condition DisruptionTarget stays until " +
+			result.RecheckAt.UTC().Format(time.RFC3339)
 	default:
 		target.Message = "the pod was not deleted in time: the condition DisruptionTarget is set to False"
 	}
 	target.Field = "status.conditions"
 	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
 	if n := len(e.Pod.Budgets); n == 1 {
-		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
+		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]),
+			Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
 	} else if n > 1 {
-		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", n)}
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]),
+			Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", n)}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e
@@ -249,7 +253,8 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 // also returns the verdict, whose problems are the error of the explanation.
 func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, verdict) {
 	b := st.PodDisruptionBudget
-	e := &BudgetExplanation{Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status)}
+	e := &BudgetExplanation{Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector),
+		Reported: countsOf(b.Status)}
 	for _, pod := range pods {
 		h, until := x.healthOf(pod, b.Status.DisruptedPods)
 		e.Pods = append(e.Pods, PodHealth{Name: pod.Name, Node: pod.Spec.NodeName, Health: h, Until: until})

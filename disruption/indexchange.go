@@ -67,7 +67,8 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	if !by.Now.IsZero() {
 		next.now = by.Now
 	}
-	e := &indexEdit{from: x, next: next, states: x.states.Edit(), byLabel: x.byLabel.Edit(), references: x.references.Edit()}
+	e := &indexEdit{from: x, next: next, states: x.states.Edit(), byLabel: x.byLabel.Edit(),
+		references: x.references.Edit()}
 	budgets, budgetChanges := x.budgets.Changed(by.Budgets, keep)
 	pods, podChanges := x.pods.Changed(by.Pods, keep)
 	workloads, workloadChanges := x.workloads.changed(by, keep)
@@ -81,9 +82,10 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	// addBudget reads the terms of e.from, so the terms of next are not needed before.
 	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
 	next.states, next.byLabel, next.references = e.states.Objects(), e.byLabel.Selectors(), e.references.Map()
-	next.entries = persistent.Follow(x.entries, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, has bool) {
-		return struct{}{}, len(b.Status.DisruptedPods) > 0
-	})
+	next.entries = persistent.Follow(x.entries, budgetChanges,
+		func(b *policyv1.PodDisruptionBudget) (_ struct{}, has bool) {
+			return struct{}{}, len(b.Status.DisruptedPods) > 0
+		})
 	next.targets = persistent.Follow(x.targets, podChanges, func(pod *corev1.Pod) (_ struct{}, is bool) {
 		return struct{}{}, hasDisruptionTarget(pod)
 	})
@@ -121,10 +123,15 @@ type indexEdit struct {
 
 // workloads names the budgets that the changed workloads and answers concern.
 func (e *indexEdit) workloads(c workloadChanges) {
-	affectedByWorkloads(e, c.replicationControllers, replicationControllerKind, func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
+	affectedByWorkloads(e, c.replicationControllers, replicationControllerKind,
+		func(rc *corev1.ReplicationController) *int32 {
+			return rc.Spec.Replicas
+		})
 	affectedByWorkloads(e, c.replicaSets, replicaSetKind, func(rs *appsv1.ReplicaSet) *int32 { return rs.Spec.Replicas })
 	affectedByWorkloads(e, c.deployments, deploymentKind, func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
-	affectedByWorkloads(e, c.statefulSets, statefulSetKind, func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
+	affectedByWorkloads(e, c.statefulSets, statefulSetKind, func(ss *appsv1.StatefulSet) *int32 {
+		return ss.Spec.Replicas
+	})
 	for _, l := range c.answers {
 		e.affectBudgetsOf(controllerName{l.kind, l.namespace, l.name})
 	}
@@ -136,7 +143,9 @@ func (e *indexEdit) workloads(c workloadChanges) {
 // affectedByWorkloads affects the budgets whose pods name one of the changed workloads. A workload that changed in
 // nothing that a budget reads (UID, replicas and owner) affects none: a Deployment's status changes several times
 // during each rollout.
-func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Change[P], kind string, replicas func(P) *int32) {
+func affectedByWorkloads[P metav1.Object](
+	e *indexEdit, changes []persistent.Change[P], kind string, replicas func(P) *int32,
+) {
 	for _, c := range changes {
 		if len(c.Before) == 1 && len(c.After) == 1 {
 			before, after := c.Before[0], c.After[0]
@@ -173,7 +182,8 @@ func (e *indexEdit) affectBudgetsNaming(of controllerName) {
 		}
 		for name := range budgets.All() {
 			// A budget with a number as minAvailable reads no workload.
-			if st := e.next.states.Find(types.NamespacedName{Namespace: at.namespace, Name: name}); st != nil && scaleDecides(&st.Spec) {
+			if st := e.next.states.Find(types.NamespacedName{Namespace: at.namespace, Name: name}); st != nil &&
+				scaleDecides(&st.Spec) {
 				e.affect(KeyOf(st.PodDisruptionBudget))
 			}
 		}
@@ -195,7 +205,8 @@ func (e *indexEdit) unusablePods(changes []persistent.Change[*corev1.Pod]) {
 	}
 	for st := range e.next.states.All() {
 		before, after := e.from.unusablePod(st.Namespace), e.next.unusablePod(st.Namespace)
-		if ambiguous[st.Namespace] || scaleDecides(&st.Spec) && after != nil && (before == nil || before.Error() != after.Error()) {
+		if ambiguous[st.Namespace] || scaleDecides(&st.Spec) && after != nil &&
+			(before == nil || before.Error() != after.Error()) {
 			e.affect(KeyOf(st.PodDisruptionBudget))
 		}
 	}

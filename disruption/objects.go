@@ -39,14 +39,18 @@ func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.
 	if node == "" {
 		return nil, nil
 	}
-	return x.podsAndDuplicates(x.terms.Term(nodeTerm, node), func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
+	return x.podsAndDuplicates(x.terms.Term(nodeTerm, node), func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName == node
+	})
 }
 
 // PodsOfController returns the pods of the namespace whose owner reference has the apiVersion, kind, name and UID of
 // ref. duplicates are the names that several pods have, at least one of them with such a reference. Both lists are
 // sorted by name. The cost grows with the number of returned pods, at most [Workload].MaxPods.
 // For a nil reference, both lists are empty.
-func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
+func (x *Index) PodsOfController(
+	namespace string, ref *metav1.OwnerReference,
+) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	if ref == nil {
 		return nil, nil
 	}
@@ -56,7 +60,9 @@ func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (
 }
 
 // podsAndDuplicates returns the pods with the term that match, and the names that several pods have one of which does.
-func (x *Index) podsAndDuplicates(term uint64, match func(*corev1.Pod) bool) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
+func (x *Index) podsAndDuplicates(
+	term uint64, match func(*corev1.Pod) bool,
+) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	for pod := range x.terms.Versions(term) {
 		switch name := snapshot.KeyOf(pod); {
 		case !match(pod):

@@ -158,7 +158,8 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 	}
 	// Upstream records this event only for errors of getExpectedPodCount.
 	notCounted := func(problem *purekube.ObjectError) verdict {
-		event(corev1.EventTypeWarning, "CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: "+conditionText(problem))
+		event(corev1.EventTypeWarning, "CalculateExpectedPodCountFailed",
+			"Failed to calculate the number of expected pods: "+conditionText(problem))
 		return fail(problem)
 	}
 	unusable := x.unusablePod(b.Namespace)
@@ -227,7 +228,8 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 		event(corev1.EventTypeWarning, "UnmanagedPods", fmt.Sprintf(
 			"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. "+
 				"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
-				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", b.Spec.Selector))
+				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.",
+			b.Spec.Selector))
 	}
 	d := x.disruptedPods(st)
 	// The eviction handler wrote the budget, and then the deletion of the pod failed. The entry disappears with the same
@@ -269,7 +271,8 @@ func (x *Index) decidePod(pod *corev1.Pod) (result Result, why Code) {
 		if covering := x.coveredBy(pod); len(covering) > 1 {
 			// Upstream names the budget that its cache happens to return first.
 			result.Events = append(result.Events, podEvent(pod, "MultiplePodDisruptionBudgets", fmt.Sprintf(
-				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, covering[0].Name)))
+				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name,
+				covering[0].Name)))
 		}
 	}
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)

@@ -65,7 +65,9 @@ func (t podTerms) selected(st *budgetState) []*corev1.Pod {
 
 // selectedBeingDeleted returns the selected pods that are being deleted.
 func (t podTerms) selectedBeingDeleted(st *budgetState) []*corev1.Pod {
-	return t.selectedAmong(st, deletingTerm, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil && st.selects(pod) })
+	return t.selectedAmong(st, deletingTerm, func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil && st.selects(pod)
+	})
 }
 
 // selectedAmong returns the selected pods that match. All of them have the term, which is about the namespace.
@@ -105,6 +107,8 @@ func (t podTerms) matching(match func(*corev1.Pod) bool, terms ...uint64) []*cor
 
 // sorted sorts the slice by namespace and name.
 func sorted(pods []*corev1.Pod) []*corev1.Pod {
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)) })
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b))
+	})
 	return pods
 }

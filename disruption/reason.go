@@ -88,24 +88,29 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	c := e.Computed
 	switch {
 	case len(e.Needs) > 0:
-		return say(ReasonScalesNotKnown, "not computed: you must look up the scale of %s first", message.Count(len(e.Needs), "controller"))
+		return say(ReasonScalesNotKnown, "not computed: you must look up the scale of %s first",
+			message.Count(len(e.Needs), "controller"))
 	case e.Failure != "":
 		return say(ReasonSyncFailed, "nothing may be disrupted: the budget cannot be computed: %s", e.Failure)
 	case c.DisruptionsAllowed > 0:
-		return say(ReasonDisruptionsAllowed, "%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
+		return say(ReasonDisruptionsAllowed, "%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed,
+			c.CurrentHealthy, c.DesiredHealthy)
 	// This case comes before Never: the demand "maxUnavailable 0" matters only once a pod is selected.
 	case len(e.Pods) == 0:
 		return say(ReasonNoPods, "nothing may be disrupted: the budget selects no pod")
 	case e.Never && neither:
-		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable")
+		return say(ReasonNeverAllowed,
+			"nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable")
 	case e.Never && c.ExpectedPods <= 0:
 		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the pods have no controller with a scale")
 	case e.Never:
-		return say(ReasonNeverAllowed, "nothing may ever be disrupted: %s expected, and %d must stay healthy", message.Count(int(c.ExpectedPods), "pod"), c.DesiredHealthy)
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: %s expected, and %d must stay healthy",
+			message.Count(int(c.ExpectedPods), "pod"), c.DesiredHealthy)
 	case c.ExpectedPods <= 0:
 		return say(ReasonNoPodsExpected, "nothing may be disrupted: no pods are expected")
 	}
-	return say(ReasonInsufficientPods, "nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
+	return say(ReasonInsufficientPods, "nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy,
+		c.DesiredHealthy)
 }
 
 // reasons returns all reasons of a budget: the conclusion, then one reason for each thing that keeps the number low or
@@ -122,7 +127,8 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	}
 	for _, c := range e.Controllers {
 		if c.Problem != "" {
-			all = append(all, Reason{Code: c.Code, Object: purekube.Key{Kind: c.Kind, Namespace: b.Namespace, Name: c.Name}, Message: fmt.Sprintf("%s %s: %s", c.Kind, c.Name, c.Problem)})
+			all = append(all, Reason{Code: c.Code, Object: purekube.Key{Kind: c.Kind, Namespace: b.Namespace, Name: c.Name},
+				Message: fmt.Sprintf("%s %s: %s", c.Kind, c.Name, c.Problem)})
 		}
 	}
 	for _, p := range e.Pods {
@@ -135,15 +141,18 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 		}
 	}
 	for _, name := range e.Unmanaged {
-		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: PodKey(b.Namespace, name), Message: fmt.Sprintf("pod %s has no controller: it counts as healthy but not as expected", name)})
+		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: PodKey(b.Namespace, name),
+			Message: fmt.Sprintf("pod %s has no controller: it counts as healthy but not as expected", name)})
 	}
 	// Stable: two controllers may have one name and different kinds, and e.Controllers has sorted them by kind.
 	slices.SortStableFunc(all[1:], func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)), cmp.Compare(a.Object.Name, b.Object.Name))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)),
+			cmp.Compare(a.Object.Name, b.Object.Name))
 	})
 	return all
 }
 
 // order is the order of a budget's reasons after the first: what is wrong with the status, then the controllers, which
 // decide the expected pods, then the pods, which decide the healthy ones. Every code that reasons uses must be here.
-var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable, ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonDuplicate, ReasonPodUnmanaged}
+var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable,
+	ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonDuplicate, ReasonPodUnmanaged}

@@ -103,7 +103,9 @@ func (rs references) without(ref metav1.OwnerReference, pod string) (next refere
 // follow returns the references with these namings. What the controllers want depends on which they are, and not on how
 // many pods name each, so it follows in O(log n): by is 1 if ref is new, -1 if it is gone, and 0 if it was and is
 // there.
-func (rs references) follow(namings *persistent.Map[metav1.OwnerReference, naming], ref metav1.OwnerReference, by int32) references {
+func (rs references) follow(
+	namings *persistent.Map[metav1.OwnerReference, naming], ref metav1.OwnerReference, by int32,
+) references {
 	next := references{namings: namings, wanted: &atomic.Pointer[wantedScale]{}}
 	if known := rs.wanted.Load(); known != nil && known.controllers != nil {
 		if by != 0 {
@@ -128,7 +130,10 @@ func compareControllerNames(a, b controllerName) int {
 type budgetsNaming = persistent.Map[string, int32]
 
 // refer counts a reference of the budget more or fewer.
-func refer(edit *persistent.Edit[controllerName, *budgetsNaming], b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference, by int32) {
+func refer(
+	edit *persistent.Edit[controllerName, *budgetsNaming], b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference,
+	by int32,
+) {
 	at := controllerName{ref.Kind, b.Namespace, ref.Name}
 	budgets, found := edit.Get(at)
 	if !found {

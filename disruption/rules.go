@@ -124,7 +124,9 @@ const (
 //	now 12:01:00, s-0 created at 12:00:30   noEntry: recreated since (D-14)
 //	now 12:01:00, s-0 created at 12:01:30   keptEntry: the clocks differ (D-24)
 //	now 12:02:00, s-0 created at 11:00:00   overdueEntry: it was not deleted (D-19)
-func (o Options) entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time) (e entry, at metav1.Time, until time.Time) {
+func (o Options) entryOf(
+	pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time,
+) (e entry, at metav1.Time, until time.Time) {
 	at, listed := disrupted[pod.Name]
 	// A deletion timestamp is what the entry waits for. From then on the timestamp keeps the pod from being healthy.
 	if !listed || pod.DeletionTimestamp != nil {

@@ -23,7 +23,9 @@ import (
 // than 0. observedGeneration stays as well. If the spec has changed since, the eviction handler therefore refuses even
 // before it reads disruptionsAllowed. The entries of disruptedPods stay: evicted pods must not count as healthy again
 // only because a scale could not be read for a moment.
-func (o Options) withFailure(b *policyv1.PodDisruptionBudget, problem *purekube.ObjectError, now time.Time) *policyv1.PodDisruptionBudget {
+func (o Options) withFailure(
+	b *policyv1.PodDisruptionBudget, problem *purekube.ObjectError, now time.Time,
+) *policyv1.PodDisruptionBudget {
 	updated := b.DeepCopy()
 	updated.Status.DisruptionsAllowed = 0
 	// The condition has the generation of the status and not of the spec: the failed pass has observed nothing. The
@@ -63,7 +65,9 @@ func conditionText(problem *purekube.ObjectError) string {
 // field is one that a reader of the status acts on. A nil and an empty map of disruptedPods are equal, as for
 // upstream's semantic DeepEqual; times are compared as instants, because a decoded time and a parsed one differ in
 // their location.
-func withStatus(b *policyv1.PodDisruptionBudget, st policyv1.PodDisruptionBudgetStatus, now time.Time) *policyv1.PodDisruptionBudget {
+func withStatus(
+	b *policyv1.PodDisruptionBudget, st policyv1.PodDisruptionBudgetStatus, now time.Time,
+) *policyv1.PodDisruptionBudget {
 	is := b.Status
 	if is.ObservedGeneration == st.ObservedGeneration &&
 		is.DisruptionsAllowed == st.DisruptionsAllowed &&

@@ -30,7 +30,8 @@ func BuiltinClusterRoles() []*rbacv1.ClusterRole {
 	for _, role := range roles {
 		if role.AggregationRule != nil {
 			// The file has no errors: a test reads it.
-			role.Rules, _ = rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{}).Rules(rbacaggregate.KeyOf(role))
+			role.Rules, _ = rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles},
+				rbacaggregate.Options{}).Rules(rbacaggregate.KeyOf(role))
 		}
 	}
 	return roles

@@ -158,7 +158,8 @@ func (s *Set) answers() map[purekube.Need]purekube.Answer {
 		if answers == nil {
 			answers = map[purekube.Need]purekube.Answer{}
 		}
-		answers[purekube.Need{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Subresource: "scale"}] =
+		answers[purekube.Need{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name,
+			Subresource: "scale"}] =
 			purekube.Answer{Object: scale}
 	}
 	return answers
@@ -171,6 +172,7 @@ func (l *loader) noteScales() {
 			l.addNote(Note{At: w.At, Text: "its scale is not known: " + w.why})
 			continue
 		}
-		l.addNote(Note{At: w.At, Field: "spec.replicas", Text: "taken as the scale of an object of a kind that no package knows"})
+		l.addNote(
+			Note{At: w.At, Field: "spec.replicas", Text: "taken as the scale of an object of a kind that no package knows"})
 	}
 }

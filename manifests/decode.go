@@ -42,7 +42,8 @@ var scheme = func() *runtime.Scheme {
 
 // decoder reads JSON alone, which every object of the input is by then. A decoder of all formats would keep the code of
 // protobuf of every type in each program that imports the package.
-var decoder = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
+var decoder = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme,
+	serializer.SerializerOptions{Strict: true})
 
 // versionOf is the API version that each kind is read in.
 var versionOf = func() map[string]schema.GroupVersion {
@@ -210,7 +211,8 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 	}
 	gvk := schema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
 	kind := gvk.GroupKind()
-	if old := gvk == autoscalingv1.SchemeGroupVersion.WithKind(kind.Kind) && kind == HorizontalPodAutoscaler; !old && !reads(gvk) {
+	if old := gvk == autoscalingv1.SchemeGroupVersion.WithKind(kind.Kind) && kind == HorizontalPodAutoscaler; !old &&
+		!reads(gvk) {
 		name()
 		d.notRead(gvk, raw)
 		return d
@@ -255,7 +257,8 @@ func (d *decoded) strict(kind schema.GroupKind, object runtime.Object, errs []er
 		}
 		if hides.Empty() {
 			d.notes = append(d.notes, Note{
-				At: d.at, Field: withoutNumbers(field), Text: "unknown field, left out: the API server that returned it knows more than this build",
+				At: d.at, Field: withoutNumbers(field),
+				Text: "unknown field, left out: the API server that returned it knows more than this build",
 			})
 			continue
 		}
@@ -276,7 +279,9 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	// Workloads were in extensions once.
 	case served && (gvk.Group == known.Group || gvk.Group == "extensions"):
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
-			fmt.Sprintf("is %s: only %s is read, which every supported API server serves (with helm template, add --kube-version and --api-versions %s/%s)",
+			fmt.Sprintf(
+				"is %s: only %s is read, which every supported API server serves (with helm template, add --kube-version and "+
+					"--api-versions %s/%s)",
 				gvk.GroupVersion(), known, known, gvk.Kind))
 	case d.at.KnownAs() != "":
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
@@ -288,7 +293,8 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	case strings.HasSuffix(gvk.Kind, "List") && d.at.Item > 0 && hasItems(raw):
 		d.fail(anyKind, "", "a list in a list is not read")
 	case scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Recognizes(gvk) && !d.returned(raw):
-		d.fail(anyKind, "kind", fmt.Sprintf("is %s, which %s does not have in any supported release", gvk.Kind, gvk.GroupVersion()))
+		d.fail(anyKind, "kind",
+			fmt.Sprintf("is %s, which %s does not have in any supported release", gvk.Kind, gvk.GroupVersion()))
 	default:
 		is := metav1.TypeMeta{APIVersion: d.at.APIVersion, Kind: d.at.Kind}
 		if gvk == scaledObjectKind {
@@ -320,7 +326,8 @@ func hasItems(raw []byte) bool {
 // misspelt is the kind of a Set that differs from this one in nothing but upper case or a plural.
 func misspelt(gvk schema.GroupVersionKind) string {
 	for _, kind := range Kinds() {
-		if kind.Group == gvk.Group && !scheme.Recognizes(gvk) && (strings.EqualFold(gvk.Kind, kind.Kind) || strings.EqualFold(gvk.Kind, kind.Kind+"s")) {
+		if kind.Group == gvk.Group && !scheme.Recognizes(gvk) &&
+			(strings.EqualFold(gvk.Kind, kind.Kind) || strings.EqualFold(gvk.Kind, kind.Kind+"s")) {
 			return kind.Kind
 		}
 	}

@@ -25,7 +25,8 @@ func (f *filler) nodesFor(w workload) (fitting []*corev1.Node, ok bool) {
 			fitting = append(fitting, n)
 		}
 	}
-	if selective := len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil; selective && added > 0 {
+	if selective := len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil; selective &&
+		added > 0 {
 		f.note(w, "spec.template.spec", "every added node is taken to fit its nodeSelector and node affinity")
 	}
 	if len(f.nodes) > 0 && len(fitting) == 0 {
@@ -49,7 +50,8 @@ func daemonFits(spec *corev1.PodSpec, n *corev1.Node, added bool) bool {
 		tolerations = append(tolerations, corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists})
 	}
 	if spec.HostNetwork {
-		tolerations = append(tolerations, corev1.Toleration{Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists})
+		tolerations = append(tolerations,
+			corev1.Toleration{Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists})
 	}
 	return allows(spec, n) && tolerates(tolerations, n.Spec.Taints)
 }
@@ -78,7 +80,8 @@ func allows(spec *corev1.PodSpec, n *corev1.Node) bool {
 	if !labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(n.Labels)) {
 		return false
 	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return true
 	}
 	required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -91,8 +94,10 @@ func allows(spec *corev1.PodSpec, n *corev1.Node) bool {
 // matches reports whether all requirements hold. One that no API server admits holds for no node.
 func matches(requirements []corev1.NodeSelectorRequirement, of map[string]string) bool {
 	operators := map[corev1.NodeSelectorOperator]selection.Operator{
-		corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-		corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+		corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
+		corev1.NodeSelectorOpExists:       selection.Exists,
+		corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan,
+		corev1.NodeSelectorOpLt: selection.LessThan,
 	}
 	for _, r := range requirements {
 		requirement, err := labels.NewRequirement(r.Key, operators[r.Operator], r.Values)

@@ -421,7 +421,8 @@ func (f *filler) job(j *batchv1.Job) *batchv1.Job {
 	w := workload{apiVersion: "batch/v1", key: key(Job, j), template: &j.Spec.Template}
 	w.uid = uidOf(w.key, j)
 	w.labels = map[string]string{
-		batchv1.JobNameLabel: j.Name, batchv1.ControllerUidLabel: string(w.uid), "job-name": j.Name, "controller-uid": string(w.uid),
+		batchv1.JobNameLabel: j.Name, batchv1.ControllerUidLabel: string(w.uid), "job-name": j.Name,
+		"controller-uid": string(w.uid),
 	}
 	parallel, done := ptr.Deref(j.Spec.Parallelism, 1), ptr.Deref(j.Spec.Suspend, false) || j.DeletionTimestamp != nil
 	for _, c := range j.Status.Conditions {

@@ -107,7 +107,9 @@ func (r jsonReader) value(at Ref, yield func(piece) bool) (more bool, err error)
 }
 
 // items reads the value behind the key "items": item by item if it is a list, otherwise into rest.
-func (r jsonReader) items(at Ref, rest map[string]stdjson.RawMessage, yield func(piece) bool) (isList, more bool, err error) {
+func (r jsonReader) items(
+	at Ref, rest map[string]stdjson.RawMessage, yield func(piece) bool,
+) (isList, more bool, err error) {
 	token, err := r.Token()
 	if err != nil {
 		return false, false, err

@@ -48,11 +48,13 @@ func (f *filler) pod(w workload, name string) *corev1.Pod {
 	p.Labels = withLabels(p.Labels, w.labels)
 	p.OwnerReferences = controlledBy(w)
 	p.Status.Phase = corev1.PodRunning
-	for _, condition := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+	for _, condition := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady,
+		corev1.PodReady} {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue})
 	}
 	for _, gate := range p.Spec.ReadinessGates {
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: gate.ConditionType, Status: corev1.ConditionTrue})
+		p.Status.Conditions = append(p.Status.Conditions,
+			corev1.PodCondition{Type: gate.ConditionType, Status: corev1.ConditionTrue})
 	}
 	return p
 }
@@ -70,7 +72,8 @@ func (f *filler) place(p *corev1.Pod, nodes []*corev1.Node) {
 
 func controlledBy(w workload) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
-		APIVersion: w.apiVersion, Kind: w.key.Kind, Name: w.key.Name, UID: w.uid, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		APIVersion: w.apiVersion, Kind: w.key.Kind, Name: w.key.Name, UID: w.uid, Controller: ptr.To(true),
+		BlockOwnerDeletion: ptr.To(true),
 	}}
 }
 

@@ -137,7 +137,8 @@ var (
 // Kinds are the kinds that a Set has objects of.
 func Kinds() []schema.GroupKind {
 	return []schema.GroupKind{
-		Node, Pod, ReplicationController, ReplicaSet, Deployment, StatefulSet, DaemonSet, Job, CronJob, HorizontalPodAutoscaler,
+		Node, Pod, ReplicationController, ReplicaSet, Deployment, StatefulSet, DaemonSet, Job, CronJob,
+		HorizontalPodAutoscaler,
 		PodDisruptionBudget, ServiceCIDR, IPAddress, ClusterRole, ResourceClaim, ResourceClaimTemplate,
 	}
 }
@@ -387,7 +388,8 @@ func (s *Set) note(key purekube.Key, at Ref) (first bool) {
 	if n := len(s.files); n == 0 || s.files[n-1] != at.File {
 		s.files = append(s.files, at.File)
 	}
-	p := place{int32(len(s.files) - 1), int32(at.Document), int32(at.Item), int32(at.Line)} //nolint:gosec // as many bytes fit in no file
+	p := place{int32(len(s.files) - 1), int32(at.Document), int32(at.Item),
+		int32(at.Line)} //nolint:gosec // as many bytes fit in no file
 	if _, twice := s.places[key]; twice {
 		if s.again == nil {
 			s.again = map[purekube.Key][]place{}

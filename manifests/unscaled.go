@@ -55,12 +55,14 @@ type countingBudget struct {
 }
 
 func newUnscaled(budgets []*policyv1.PodDisruptionBudget, pods []*corev1.Pod) *unscaled {
-	u := &unscaled{scaled: map[string]map[string]labels.Set{}, budgets: map[string][]countingBudget{}, changed: map[int]bool{}}
+	u := &unscaled{scaled: map[string]map[string]labels.Set{}, budgets: map[string][]countingBudget{},
+		changed: map[int]bool{}}
 	for _, p := range pods {
 		if p == nil {
 			continue
 		}
-		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && (owner.Kind == DaemonSet.Kind || owner.Kind == Job.Kind) {
+		if owner := metav1.GetControllerOfNoCopy(p); owner != nil &&
+			(owner.Kind == DaemonSet.Kind || owner.Kind == Job.Kind) {
 			continue
 		}
 		if u.scaled[p.Namespace] == nil {
@@ -114,9 +116,13 @@ func (f *filler) uncount(w workload) workload {
 	// One note for all: a file of a megabyte has thousands of workloads, and of budgets that select them all.
 	first := f.set.Budgets[places[0]].Name
 	if len(places) == 1 {
-		f.note(w, "", "the PodDisruptionBudget %s does not select its pods here, so that they make it no better than it is for other pods", first)
+		f.note(w, "",
+			"the PodDisruptionBudget %s does not select its pods here, so that they make it no better than it is for other pods",
+			first)
 	} else {
-		f.note(w, "", "%d PodDisruptionBudgets, %s among them, do not select its pods here, so that they make them no better than they are for other pods",
+		f.note(w, "",
+			"%d PodDisruptionBudgets, %s among them, do not select its pods here, so that they make them no better than they "+
+				"are for other pods",
 			len(places), first)
 	}
 	return w

@@ -86,7 +86,9 @@ func Deployment(name string, replicas int32, nodes ...string) Workload {
 	rs.Spec = appsv1.ReplicaSetSpec{Replicas: ptr.To(replicas), Selector: selects(d.Name), Template: template(d.Name)}
 	return Workload{
 		Controllers: []Object{d, rs},
-		Pods:        pods(replicas, nodes, d.Name, "ReplicaSet", rs, func(i int32) string { return fmt.Sprintf("%s/%s-%05d", d.Namespace, rs.Name, i) }),
+		Pods: pods(replicas, nodes, d.Name, "ReplicaSet", rs, func(i int32) string {
+			return fmt.Sprintf("%s/%s-%05d", d.Namespace, rs.Name, i)
+		}),
 	}
 }
 
@@ -96,7 +98,9 @@ func StatefulSet(name string, replicas int32, nodes ...string) Workload {
 	s.Spec = appsv1.StatefulSetSpec{Replicas: ptr.To(replicas), Selector: selects(s.Name), Template: template(s.Name)}
 	return Workload{
 		Controllers: []Object{s},
-		Pods:        pods(replicas, nodes, s.Name, "StatefulSet", s, func(i int32) string { return fmt.Sprintf("%s/%s-%d", s.Namespace, s.Name, i) }),
+		Pods: pods(replicas, nodes, s.Name, "StatefulSet", s, func(i int32) string {
+			return fmt.Sprintf("%s/%s-%d", s.Namespace, s.Name, i)
+		}),
 	}
 }
 
@@ -109,10 +113,13 @@ func template(app string) corev1.PodTemplateSpec {
 }
 
 func controlledBy(apiVersion, kind string, owner metav1.Object) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: ptr.To(true)}}
+	return []metav1.OwnerReference{
+		{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: ptr.To(true)}}
 }
 
-func pods(replicas int32, nodes []string, app, kind string, owner metav1.Object, name func(int32) string) []*corev1.Pod {
+func pods(
+	replicas int32, nodes []string, app, kind string, owner metav1.Object, name func(int32) string,
+) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range replicas {
 		p := Pod(name(i))
@@ -130,7 +137,8 @@ func pods(replicas int32, nodes []string, app, kind string, owner metav1.Object,
 func Pod(name string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: meta("Pod", name, true)}
 	p.Status.Phase = corev1.PodRunning
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: Created}}
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: Created}}
 	return p
 }
 
@@ -177,7 +185,8 @@ func MaxUnavailable(name, value string) *policyv1.PodDisruptionBudget {
 // pods request.
 func Node(name string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: meta("Node", name, false)}
-	n.Labels = map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
+	n.Labels = map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux",
+		corev1.LabelArchStable: "amd64"}
 	n.Annotations = map[string]string{ttl.Annotation: "0"}
 	n.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -229,7 +238,8 @@ func ClusterRole(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 // AggregatedRole returns a ClusterRole that aggregates those with the label <label>=true.
 func AggregatedRole(name, label string) *rbacv1.ClusterRole {
 	r := ClusterRole(name)
-	r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{label: "true"}}}}
+	r.AggregationRule = &rbacv1.AggregationRule{
+		ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{label: "true"}}}}
 	return r
 }
 
@@ -239,8 +249,10 @@ func ClaimFor(p *corev1.Pod, entry string) *resourcev1.ResourceClaim {
 	c := Claim(p.Namespace+"/"+p.Name+"-"+entry, p)
 	c.OwnerReferences = controlledBy("v1", "Pod", p)
 	c.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: entry}
-	p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To(entry)})
-	p.Status.ResourceClaimStatuses = append(p.Status.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(c.Name)})
+	p.Spec.ResourceClaims = append(p.Spec.ResourceClaims,
+		corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To(entry)})
+	p.Status.ResourceClaimStatuses = append(p.Status.ResourceClaimStatuses,
+		corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(c.Name)})
 	return c
 }
 
@@ -250,7 +262,8 @@ func Claim(name string, reservedFor ...*corev1.Pod) *resourcev1.ResourceClaim {
 	c.Finalizers = []string{resourcev1.Finalizer}
 	c.Status.Allocation = &resourcev1.AllocationResult{}
 	for _, p := range reservedFor {
-		c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
+		c.Status.ReservedFor = append(c.Status.ReservedFor,
+			resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
 	}
 	return c
 }

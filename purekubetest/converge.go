@@ -137,7 +137,8 @@ func newPlay(t testing.TB, of any) *play {
 		put(t, p.server, s.IPAddresses)
 		p.snapshot = func() any {
 			return servicecidr.Snapshot{
-				Now: p.now, ServiceCIDRs: apiserver.List[networkingv1.ServiceCIDR](p.server), IPAddresses: apiserver.List[networkingv1.IPAddress](p.server),
+				Now: p.now, ServiceCIDRs: apiserver.List[networkingv1.ServiceCIDR](p.server),
+				IPAddresses: apiserver.List[networkingv1.IPAddress](p.server),
 			}
 		}
 		p.plan = func() ([]outcome, []error) {
@@ -190,10 +191,13 @@ func newPlay(t testing.TB, of any) *play {
 		put(t, p.server, s.StatefulSets)
 		p.snapshot = func() any {
 			return disruption.Snapshot{
-				Now: p.now, Budgets: apiserver.List[policyv1.PodDisruptionBudget](p.server), Pods: apiserver.List[corev1.Pod](p.server),
-				ReplicationControllers: apiserver.List[corev1.ReplicationController](p.server), ReplicaSets: apiserver.List[appsv1.ReplicaSet](p.server),
-				Deployments: apiserver.List[appsv1.Deployment](p.server), StatefulSets: apiserver.List[appsv1.StatefulSet](p.server),
-				Answers: s.Answers,
+				Now: p.now, Budgets: apiserver.List[policyv1.PodDisruptionBudget](p.server),
+				Pods:                   apiserver.List[corev1.Pod](p.server),
+				ReplicationControllers: apiserver.List[corev1.ReplicationController](p.server),
+				ReplicaSets:            apiserver.List[appsv1.ReplicaSet](p.server),
+				Deployments:            apiserver.List[appsv1.Deployment](p.server),
+				StatefulSets:           apiserver.List[appsv1.StatefulSet](p.server),
+				Answers:                s.Answers,
 			}
 		}
 		p.plan = func() ([]outcome, []error) {

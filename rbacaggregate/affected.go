@@ -64,7 +64,9 @@ func (x *Index) without(objects []*rbacv1.ClusterRole) (next *Index, events []ev
 }
 
 // replaced returns the Index of these objects, which are the objects of x after these changes.
-func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole]) (next *Index, events []event) {
+func (x *Index) replaced(
+	objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole],
+) (next *Index, events []event) {
 	// The first nil object, or the first object without a name, is no change of a name, but changes what Err returns.
 	if len(changes) == 0 && !objects.MoreUnnamed(x.objects) {
 		return x, nil

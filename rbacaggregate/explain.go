@@ -60,7 +60,9 @@ func (e Explanation) Path(source string) []string {
 	// The way is read backwards, from the source along Via. An Explanation is data that a caller can build or change,
 	// so a missing Via and a circle end the loop with nil instead of a panic or an endless loop.
 	for name := source; name != e.Key.Name; {
-		i, found := slices.BinarySearchFunc(e.Sources, name, func(s Source, name string) int { return strings.Compare(s.Name, name) })
+		i, found := slices.BinarySearchFunc(e.Sources, name, func(s Source, name string) int {
+			return strings.Compare(s.Name, name)
+		})
 		if !found || len(path) > len(e.Sources) {
 			return nil
 		}
@@ -156,7 +158,8 @@ func (e *evaluation) reasons(key purekube.Key, v verdict) []Reason {
 	switch v.code {
 	// No object of the name is described: which of them the API server has is unknown.
 	case ReasonDuplicate:
-		return []Reason{{Code: v.code, Object: key, Message: "several ClusterRoles in the snapshot have this name"}, rulesUnknown}
+		return []Reason{{Code: v.code, Object: key, Message: "several ClusterRoles in the snapshot have this name"},
+			rulesUnknown}
 	case ReasonNotAggregated:
 		return []Reason{{Code: v.code, Message: "there is no aggregationRule: the ClusterRole keeps its rules"}}
 	}
@@ -170,7 +173,8 @@ func (e *evaluation) reasons(key purekube.Key, v verdict) []Reason {
 		e.findGroups(n) // for cycles, if they have not been looked for
 	}
 	if len(n.aggregation.selectors) == 0 {
-		reasons = append(reasons, Reason{Code: ReasonNoSelectors, Message: "the aggregationRule has no selectors: no rules are collected"})
+		reasons = append(reasons,
+			Reason{Code: ReasonNoSelectors, Message: "the aggregationRule has no selectors: no rules are collected"})
 	}
 	// A ClusterRole is named for the first selector that matches it, because its rules are collected there (BR-27-02).
 	taken := map[string]bool{}
@@ -232,9 +236,12 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		// Two reasons follow from the failure of a source. By default only rules that are stored in both are kept
 		// (D-35). Upstream does not look at the source's selectors, and takes its stored rules.
 		case !e.written(source) && o.unconfirmed(source.object):
-			add(ReasonSourceFails, name, "it matches %s, which has %s and whose own aggregation fails: rules that both have stay, others are not added", name, message.Count(count, "rule"))
+			add(ReasonSourceFails, name,
+				"it matches %s, which has %s and whose own aggregation fails: rules that both have stay, others are not added",
+				name, message.Count(count, "rule"))
 		case !e.written(source):
-			add(ReasonContributesStored, name, "it matches %s, which has %s and whose own aggregation fails", name, message.Count(count, "rule"))
+			add(ReasonContributesStored, name, "it matches %s, which has %s and whose own aggregation fails", name,
+				message.Count(count, "rule"))
 		case o.contributesStored():
 			add(ReasonContributesStored, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
 		default:

@@ -55,7 +55,8 @@ func (m *mark) first(pass mark) bool {
 
 // evaluate begins an evaluation, for the question about one role or about all roles. It computes nothing yet.
 func (x *Index) evaluate(ids *ruleIDs, all bool) *evaluation {
-	return &evaluation{index: x, ids: ids, nodes: map[*rbacv1.ClusterRole]*node{}, selections: map[string]*selection{}, all: all}
+	return &evaluation{index: x, ids: ids, nodes: map[*rbacv1.ClusterRole]*node{}, selections: map[string]*selection{},
+		all: all}
 }
 
 // node is a ClusterRole whose name no other ClusterRole has, with its selections.

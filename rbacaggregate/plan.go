@@ -161,7 +161,8 @@ func (v verdict) plan(o Options) Result {
 	if v.code != ReasonRulesDiffer {
 		return Result{}
 	}
-	return Result{Actions: []Action{SetRules{Name: v.node.object.Name, UID: o.appliedUID(v.node.object), Rules: o.applied(v.rules)}}}
+	return Result{
+		Actions: []Action{SetRules{Name: v.node.object.Name, UID: o.appliedUID(v.node.object), Rules: o.applied(v.rules)}}}
 }
 
 // addFailing adds the problems of the failing sources of a role, whose rules are computed: the role is planned beside

@@ -32,7 +32,8 @@ func sameRules(a, b []rule) bool {
 // equalRules is BR-27-04 for two rules: equality.Semantic.DeepEqual is true for them. Nil and empty lists are equal,
 // and the order in a list counts.
 func equalRules(a, b rbacv1.PolicyRule) bool {
-	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
+	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) &&
+		slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }
 

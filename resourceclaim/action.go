@@ -63,7 +63,8 @@ func patchOf(claim *resourcev1.ResourceClaim, subresource string, metadata, stat
 		claim = &resourcev1.ResourceClaim{}
 	}
 	return purekube.Request{
-		Verb: "patch", Resource: claimResource, Kind: claimKind, Subresource: subresource, Namespace: claim.Namespace, Name: claim.Name,
+		Verb: "patch", Resource: claimResource, Kind: claimKind, Subresource: subresource, Namespace: claim.Namespace,
+		Name:      claim.Name,
 		PatchType: types.StrategicMergePatchType, Patch: snapshot.PatchAsRead(claim, metadata, status),
 	}
 }

@@ -123,7 +123,8 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	// The terms come first: everything below asks the Index after the change. What the change removed is in c, and
 	// claims that referred to it are still found by its name.
 	x.podTerms, x.podUIDs = before.podTerms.With(x.pods, c.pods), before.podUIDs.With(x.pods, c.pods)
-	x.claimTerms, x.assumedTerms = before.claimTerms.With(x.claims, c.claims), before.assumedTerms.With(x.assumed, c.assumed)
+	x.claimTerms, x.assumedTerms = before.claimTerms.With(x.claims, c.claims),
+		before.assumedTerms.With(x.assumed, c.assumed)
 	x.groupTerms = before.groupTerms.With(x.groups, c.groups)
 	a := &affected{before: before, after: x, keys: map[purekube.Key]struct{}{}}
 	for _, change := range c.pods {
@@ -146,7 +147,9 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	// Only the text of the spec names a template, and no plan of a claim reads one. A name that several templates have
 	// fails the entry, and such an entry is work.
 	for _, change := range c.templates {
-		a.claimants([]uint64{x.terms.named(namesTemplate, change.Name)}, func(c *claimant) bool { return c.namesTemplate(change.Name) })
+		a.claimants([]uint64{x.terms.named(namesTemplate, change.Name)}, func(c *claimant) bool {
+			return c.namesTemplate(change.Name)
+		})
 	}
 	for need := range c.answers {
 		a.answered(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
@@ -327,7 +330,8 @@ func (a *affected) changedClaim(name types.NamespacedName) {
 	a.add(ClaimKey(name.Namespace, name.Name))
 	// All versions of the name are asked, before and after. The event of one version can change which one counts: when
 	// an assumed version is dropped, the listed one counts again, and it may belong to another pod.
-	versions := slices.Concat(a.before.claims.Versions(name), a.before.assumed.Versions(name), x.claims.Versions(name), x.assumed.Versions(name))
+	versions := slices.Concat(a.before.claims.Versions(name), a.before.assumed.Versions(name), x.claims.Versions(name),
+		x.assumed.Versions(name))
 	// Pods and PodGroups with an entry that resolves to this name.
 	terms := []uint64{x.terms.named(usesClaim, name)}
 	groups := map[string]struct{}{}
@@ -445,7 +449,8 @@ func (a *affected) seenDeleted(uid types.UID) {
 func (x *Index) claimsOn(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
 	return filtered(x.claimsWith(x.terms.named(namesPod, pod)), func(c *resourcev1.ResourceClaim) bool {
 		owner, _, ok := owningPod(c)
-		return c.Namespace == pod.Namespace && (ok && owner == pod.Name && x.options.ownerMatters(c) || consumes(c, pod.Name, isPod))
+		return c.Namespace == pod.Namespace &&
+			(ok && owner == pod.Name && x.options.ownerMatters(c) || consumes(c, pod.Name, isPod))
 	})
 }
 

@@ -50,7 +50,8 @@ func podClaimant(pod *corev1.Pod) (c claimant) {
 
 // groupClaimant is the PodGroup as a claimant. It has no node and is in no group.
 func groupClaimant(g *podGroup) (c claimant) {
-	c = claimant{ObjectMeta: &g.ObjectMeta, kind: podGroupKind, apiVersion: g.apiVersion, entries: g.entries, statuses: g.statuses}
+	c = claimant{ObjectMeta: &g.ObjectMeta, kind: podGroupKind, apiVersion: g.apiVersion, entries: g.entries,
+		statuses: g.statuses}
 	c.arrange()
 	return c
 }
@@ -169,12 +170,15 @@ func (c *claimant) uses(claim *resourcev1.ResourceClaim) bool {
 		return false
 	}
 	of, ok := owningEntry(claim)
-	return ok && c.UID == of.owner && c.anyGenerated() || c.resolvesTo(types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name})
+	return ok && c.UID == of.owner && c.anyGenerated() ||
+		c.resolvesTo(types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name})
 }
 
 // anyGenerated reports whether one of the entries has a template. Only such a claimant can have a generated claim.
 func (c *claimant) anyGenerated() bool {
-	return slices.ContainsFunc(c.entries, func(pc corev1.PodResourceClaim) bool { return pc.ResourceClaimTemplateName != nil })
+	return slices.ContainsFunc(c.entries, func(pc corev1.PodResourceClaim) bool {
+		return pc.ResourceClaimTemplateName != nil
+	})
 }
 
 // namesTemplate reports whether one of the entries names the template.

@@ -66,7 +66,9 @@ func (x *Index) decideClaimant(c *claimant, into []entry) (v claimantVerdict, en
 
 // asksFor is the verdict where one object has to be looked up before anything is decided. field has its name, and
 // problem is about an answer that cannot be used.
-func (c *claimant) asksFor(key purekube.Key, code Code, field string, problem *purekube.ObjectError) (v claimantVerdict) {
+func (c *claimant) asksFor(
+	key purekube.Key, code Code, field string, problem *purekube.ObjectError,
+) (v claimantVerdict) {
 	v.code = code
 	need := needOf(key)
 	// Options.PodGroupOf may return any text, and the name of a lookup is part of a path.
@@ -105,7 +107,8 @@ func (x *Index) decideEntries(c *claimant, into []entry) (v claimantVerdict, ent
 	if c.member.decides {
 		// D-32: the entries were resolved as if the pod had no group, and something depended on that. So none of the
 		// decisions is certain: one lookup of the group comes first, and the Needs for claims come with the next plan.
-		v = c.asksFor(PodGroupKey(c.Namespace, c.member.name), ReasonPodGroupUnknown, "spec.schedulingGroup", c.member.noAnswer)
+		v = c.asksFor(PodGroupKey(c.Namespace, c.member.name), ReasonPodGroupUnknown, "spec.schedulingGroup",
+			c.member.noAnswer)
 		return v, into
 	}
 	return v, entries
@@ -269,7 +272,9 @@ func (x *Index) claimantResult(c *claimant, v claimantVerdict, entries []entry) 
 //	from the template   labels, annotations, spec
 //	from the owner      namespace, generateName, the owner reference with controller: true
 //	from the entry      the annotation, and its part of the generateName
-func fromTemplate(c *claimant, entry string, template *resourcev1.ResourceClaimTemplate, o Options) *resourcev1.ResourceClaim {
+func fromTemplate(
+	c *claimant, entry string, template *resourcev1.ResourceClaimTemplate, o Options,
+) *resourcev1.ResourceClaim {
 	// A template may have the annotation too, with any value. The entry's name replaces it.
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Spec.Annotations)
@@ -291,7 +296,8 @@ func fromTemplate(c *claimant, entry string, template *resourcev1.ResourceClaimT
 // apply for each would remove the names of the others (D-5).
 func (x *Index) setStatuses(c *claimant, entries []entry) SetClaimStatuses {
 	a := SetClaimStatuses{
-		Kind: c.kind, Namespace: c.Namespace, Name: c.Name, UID: x.options.uid(c.ObjectMeta), ContinueOnError: !x.options.stopsAtFailure(),
+		Kind: c.kind, Namespace: c.Namespace, Name: c.Name, UID: x.options.uid(c.ObjectMeta),
+		ContinueOnError: !x.options.stopsAtFailure(),
 	}
 	if c.isGroup() {
 		a.APIVersion = c.apiVersion
@@ -329,7 +335,8 @@ func (x *Index) setStatuses(c *claimant, entries []entry) SetClaimStatuses {
 // upstream's recorder do.
 func (o Options) failed(c *claimant, i int, text string) purekube.Event {
 	event := failedEvent(corev1.ObjectReference{
-		APIVersion: c.apiVersion, Kind: c.kind, Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion,
+		APIVersion: c.apiVersion, Kind: c.kind, Namespace: c.Namespace, Name: c.Name, UID: c.UID,
+		ResourceVersion: c.ResourceVersion,
 	}, c.entries[i].Name, text)
 	event.Message = o.eventText(event.Message)
 	return event

@@ -96,11 +96,14 @@ func (x *Index) decideClaim(claim *resourcev1.ResourceClaim, into []Code) (v cla
 
 // empty reports whether there is nothing to do and nothing to say.
 func (v *claimVerdict) empty() bool {
-	return len(v.needs) == 0 && v.released == 0 && !v.deallocate && !v.removeFinalizer && !v.remove && v.problems.Err() == nil
+	return len(v.needs) == 0 && v.released == 0 && !v.deallocate && !v.removeFinalizer && !v.remove &&
+		v.problems.Err() == nil
 }
 
 // consumer is what is known about one consumer of the claim (BR-30-06, D-36).
-func (x *Index) consumer(claim *resourcev1.ResourceClaim, consumer *resourcev1.ResourceClaimConsumerReference, running *map[string]bool) (Code, *purekube.ObjectError) {
+func (x *Index) consumer(
+	claim *resourcev1.ResourceClaim, consumer *resourcev1.ResourceClaimConsumerReference, running *map[string]bool,
+) (Code, *purekube.ObjectError) {
 	ofGroup := isPodGroup(consumer)
 	if !isPod(consumer) && !(ofGroup && x.options.PodGroupOf != nil) {
 		// This library cannot look up consumers of other kinds, and neither can upstream. The reservation stays: whoever

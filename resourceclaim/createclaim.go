@@ -59,9 +59,11 @@ func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 	// Objects of a cache lack apiVersion and kind, and a dynamic client cannot send an object without them.
 	body := copyOf(a.claim())
 	body.APIVersion, body.Kind = claimAPIVersion, claimKind
-	r := purekube.Request{Verb: "create", Resource: claimResource, Kind: claimKind, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
+	r := purekube.Request{Verb: "create", Resource: claimResource, Kind: claimKind, Namespace: body.Namespace,
+		Object: body, ContinueOnError: a.ContinueOnError}
 	if a.TemplateName != "" {
-		r.Template = &purekube.Template{Resource: templateResource, Kind: templateKind, Namespace: body.Namespace, Name: a.TemplateName, UID: a.TemplateUID}
+		r.Template = &purekube.Template{Resource: templateResource, Kind: templateKind, Namespace: body.Namespace,
+			Name: a.TemplateName, UID: a.TemplateUID}
 	}
 	return r
 }
@@ -75,7 +77,8 @@ func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
 	if err == nil {
 		return purekube.Event{}, false
 	}
-	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: a.Owner.Kind, Namespace: a.Owner.Namespace, Name: a.Owner.Name}
+	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: a.Owner.Kind, Namespace: a.Owner.Namespace,
+		Name: a.Owner.Name}
 	if a.Owner.Kind == podGroupKind {
 		regarding.APIVersion = podGroupAPIVersion
 	}

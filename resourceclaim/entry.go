@@ -256,7 +256,8 @@ func (x *Index) generate(c *claimant, i int, others *resourcev1.ResourceClaim) e
 			code:    ReasonClaimFailed,
 			problem: c.entryProblem(i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", errTemplateNotFound, key.Name)),
 			// As upstream's lister says it.
-			text: fmt.Sprintf("resource claim template %q: %s %q not found", key.Name, resourcev1.Resource("resourceclaimtemplate"), key.Name),
+			text: fmt.Sprintf("resource claim template %q: %s %q not found", key.Name,
+				resourcev1.Resource("resourceclaimtemplate"), key.Name),
 		}
 	}
 	// Upstream refuses such a template as well, before it creates anything.

@@ -46,7 +46,8 @@ var (
 // pod's later requests would wait (D-8).
 var (
 	// errReservedForMax: the claim has as many consumers as the API allows.
-	errReservedForMax = fmt.Errorf("already reserved for %d consumers, the maximum", resourcev1.ResourceClaimReservedForMaxSize)
+	errReservedForMax = fmt.Errorf("already reserved for %d consumers, the maximum",
+		resourcev1.ResourceClaimReservedForMaxSize)
 	// errClaimDeleting: the claim is being deleted and takes no new consumer.
 	errClaimDeleting = errors.New("being deleted: no consumer can be added")
 )
@@ -66,7 +67,8 @@ var (
 )
 
 func noUID(key purekube.Key) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Field: "metadata.uid", Err: errNoUID}
+	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Field: "metadata.uid",
+		Err: errNoUID}
 }
 
 func claimError(claim *resourcev1.ResourceClaim, field string, err error) *purekube.ObjectError {

@@ -77,7 +77,8 @@ func explainUnusable(key purekube.Key, problem *purekube.ObjectError) []Reason {
 	if problem.Field != "" {
 		code = ReasonVersionMalformed
 	}
-	return []Reason{{Field: problem.Field, Code: code, Object: key, Message: problem.Err.Error() + ": nothing is planned for this name"}}
+	return []Reason{
+		{Field: problem.Field, Code: code, Object: key, Message: problem.Err.Error() + ": nothing is planned for this name"}}
 }
 
 // why is a reason about an object: the object that a reader looks at next, which need not be the explained one.
@@ -95,17 +96,21 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) (reasons []Reason,
 	switch {
 	case claim.Status.Allocation == nil:
 	case v.deallocate:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonDeallocated, Message: "cleared: no consumer is left"})
+		reasons = append(reasons,
+			Reason{Field: "status.allocation", Code: ReasonDeallocated, Message: "cleared: no consumer is left"})
 	default:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonAllocated, Message: "kept: " + whyAllocated(claim, v)})
+		reasons = append(reasons,
+			Reason{Field: "status.allocation", Code: ReasonAllocated, Message: "kept: " + whyAllocated(claim, v)})
 	}
 	if v.removeFinalizer {
-		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "removed: the claim is no longer allocated"})
+		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved,
+			Message: "removed: the claim is no longer allocated"})
 	}
 	if v.owner != "" {
 		name, _, _ := owningPod(claim)
 		key := PodKey(claim.Namespace, name)
-		reasons = append(reasons, why("metadata.ownerReferences", v.owner, key, "generated for pod %s, %s", key.NamespacedName(), ownerTexts[v.owner]))
+		reasons = append(reasons, why("metadata.ownerReferences", v.owner, key, "generated for pod %s, %s",
+			key.NamespacedName(), ownerTexts[v.owner]))
 	}
 	return reasons, v.problems.Err()
 }
@@ -141,7 +146,8 @@ func explainConsumer(claim *resourcev1.ResourceClaim, i int, code Code) Reason {
 	case isPodGroup(consumer):
 		what, text = podGroupKind, strings.ReplaceAll(text, "pod", podGroupKind)
 	}
-	return why(fmt.Sprintf("status.reservedFor[%d]", i), code, object, "reserved for %s %s: %s", what, object.NamespacedName(), text)
+	return why(fmt.Sprintf("status.reservedFor[%d]", i), code, object, "reserved for %s %s: %s", what,
+		object.NamespacedName(), text)
 }
 
 // whyAllocated is the reason why an allocation stays. "Why is this claim still allocated?" is the question of whoever
@@ -187,7 +193,8 @@ func (c *claimant) explain(v claimantVerdict, alone bool) Reason {
 	group := PodGroupKey(c.Namespace, c.member.name)
 	switch v.code {
 	case ReasonPodDeleting, ReasonPodGroupDeleting:
-		return why("metadata.deletionTimestamp", v.code, c.key(), "%s %s is being deleted: nothing is created or reserved for it", noun, name)
+		return why("metadata.deletionTimestamp", v.code, c.key(),
+			"%s %s is being deleted: nothing is created or reserved for it", noun, name)
 	case ReasonPodDone:
 		return why("status.phase", v.code, c.key(), "pod %s is done: nothing is created or reserved for it", name)
 	case ReasonPodDeleted, ReasonPodGroupDeleted:
@@ -199,11 +206,13 @@ func (c *claimant) explain(v claimantVerdict, alone bool) Reason {
 		return why(problem.Field, v.code, c.key(), "nothing is created for PodGroup %s: %s", name, problem.Err)
 	case ReasonPodGroupUnknown:
 		if c.member.decides {
-			return why("spec.schedulingGroup", v.code, group, "PodGroup %s must be looked up at the API server first", group.NamespacedName())
+			return why("spec.schedulingGroup", v.code, group, "PodGroup %s must be looked up at the API server first",
+				group.NamespacedName())
 		}
 		fallthrough
 	case ReasonPodUnknown:
-		return why("metadata.uid", v.code, c.key(), "%s %s was seen to be deleted: it must be looked up at the API server first", noun, name)
+		return why("metadata.uid", v.code, c.key(),
+			"%s %s was seen to be deleted: it must be looked up at the API server first", noun, name)
 	}
 	text := "PodGroup %s does not exist, so it is unknown which entries belong to it: no claim is created for the pod"
 	if alone {
@@ -229,7 +238,8 @@ func (c *claimant) explainEntry(i int, e *entry) Reason {
 	case ReasonClaimNotNeeded:
 		return about(purekube.Key{}, "the %s's status says that no claim is needed", noun)
 	case ReasonClaimUnknown:
-		return about(claim, "claim %s, which the %s's status names, must be looked up at the API server first", claim.NamespacedName(), noun)
+		return about(claim, "claim %s, which the %s's status names, must be looked up at the API server first",
+			claim.NamespacedName(), noun)
 	case ReasonClaimNotInCache:
 		return about(claim, "claim %s exists, and will be reserved once the cache has it", claim.NamespacedName())
 	case ReasonClaimWaiting:
@@ -237,10 +247,12 @@ func (c *claimant) explainEntry(i int, e *entry) Reason {
 	case ReasonClaimMissing:
 		return about(claim, "waits for claim %s, which you must create", claim.NamespacedName())
 	case ReasonClaimAdopted:
-		return about(claim, "claim %s was created for the entry; its name is written to the %s's status", claim.NamespacedName(), noun)
+		return about(claim, "claim %s was created for the entry; its name is written to the %s's status",
+			claim.NamespacedName(), noun)
 	case ReasonClaimCreated:
 		template := snapshot.KeyOf(e.template)
-		return about(purekube.Key{Kind: templateKind, Namespace: template.Namespace, Name: template.Name}, "a claim is created from template %s", template)
+		return about(purekube.Key{Kind: templateKind, Namespace: template.Namespace, Name: template.Name},
+			"a claim is created from template %s", template)
 	case ReasonClaimHeldBack:
 		return about(purekube.Key{}, "an earlier entry failed or has to wait, and kube-controller-manager stops there")
 	case ReasonClaimShared:
@@ -251,12 +263,14 @@ func (c *claimant) explainEntry(i int, e *entry) Reason {
 		return about(claim, "the scheduler reserves claim %s when the pod gets a node", claim.NamespacedName())
 	case ReasonClaimReserved:
 		if e.forGroup {
-			return about(claim, "claim %s is reserved for PodGroup %s, the PodGroup of the pod", claim.NamespacedName(), group.NamespacedName())
+			return about(claim, "claim %s is reserved for PodGroup %s, the PodGroup of the pod", claim.NamespacedName(),
+				group.NamespacedName())
 		}
 		return about(claim, "claim %s is reserved for the pod", claim.NamespacedName())
 	case ReasonClaimToBeReserved:
 		if e.forGroup {
-			return about(claim, "claim %s is allocated and will be reserved for PodGroup %s", claim.NamespacedName(), group.NamespacedName())
+			return about(claim, "claim %s is allocated and will be reserved for PodGroup %s", claim.NamespacedName(),
+				group.NamespacedName())
 		}
 		return about(claim, "claim %s is allocated and will be reserved for the pod", claim.NamespacedName())
 	}

@@ -79,14 +79,18 @@ func NewIndex(s Snapshot, o Options) *Index {
 	// A TermIndex is arranged when it is first asked, so these lines cost nothing for a single plan that needs none.
 	// UIDs of pods have an index of their own: it is asked only for Snapshot.Deleted, and most pods have no entries and
 	// so no other term.
-	x.podTerms, x.podUIDs = persistent.NewTermIndex(x.pods, x.terms.ofPod), persistent.NewTermIndex(x.pods, x.terms.uidOfPod)
-	x.claimTerms, x.assumedTerms = persistent.NewTermIndex(x.claims, x.terms.ofClaim), persistent.NewTermIndex(x.assumed, x.terms.ofClaim)
+	x.podTerms, x.podUIDs = persistent.NewTermIndex(x.pods, x.terms.ofPod),
+		persistent.NewTermIndex(x.pods, x.terms.uidOfPod)
+	x.claimTerms, x.assumedTerms = persistent.NewTermIndex(x.claims, x.terms.ofClaim),
+		persistent.NewTermIndex(x.assumed, x.terms.ofClaim)
 	x.groupTerms = persistent.NewTermIndex(x.groups, x.terms.ofPodGroup)
 	return x
 }
 
 // changedUIDs is the set with or without these UIDs. known stays as it is; without UIDs it is returned.
-func changedUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UID], keep bool) *persistent.Map[types.UID, struct{}] {
+func changedUIDs(
+	known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UID], keep bool,
+) *persistent.Map[types.UID, struct{}] {
 	if len(uids) == 0 {
 		return known
 	}

@@ -38,7 +38,9 @@ const uidOfNone types.UID = "\x00"
 //
 // The error is the error of Plan. Entries without an error are materialized. A pod that needs no claims, for example
 // because it is done, has none. For a nil pod, Materialize returns nil.
-func (x *Index) Materialize(pod *corev1.Pod, name func(podClaim string) string) (claims []*resourcev1.ResourceClaim, materialized *corev1.Pod, err error) {
+func (x *Index) Materialize(
+	pod *corev1.Pod, name func(podClaim string) string,
+) (claims []*resourcev1.ResourceClaim, materialized *corev1.Pod, err error) {
 	if err := x.options.err(); err != nil {
 		return nil, nil, err
 	}
@@ -46,9 +48,12 @@ func (x *Index) Materialize(pod *corev1.Pod, name func(podClaim string) string) 
 		return nil, nil, nil
 	}
 	materialized = pod.DeepCopy()
-	materialized.Status.ResourceClaimStatuses = slices.DeleteFunc(materialized.Status.ResourceClaimStatuses, func(status corev1.PodResourceClaimStatus) bool {
-		return slices.ContainsFunc(pod.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool { return e.Name == status.Name && generated(&e) })
-	})
+	materialized.Status.ResourceClaimStatuses = slices.DeleteFunc(materialized.Status.ResourceClaimStatuses,
+		func(status corev1.PodResourceClaimStatus) bool {
+			return slices.ContainsFunc(pod.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool {
+				return e.Name == status.Name && generated(&e)
+			})
+		})
 	if pod.UID == "" {
 		materialized.UID = uidOfNone
 	}
@@ -72,7 +77,9 @@ func (x *Index) Materialize(pod *corev1.Pod, name func(podClaim string) string) 
 
 // materialize plans a pod or PodGroup, and returns the claims to create, with names, and the write of its status, or
 // nil.
-func (x *Index) materialize(c *claimant, name func(podClaim string) string) (claims []*resourcev1.ResourceClaim, statuses *SetClaimStatuses, err error) {
+func (x *Index) materialize(
+	c *claimant, name func(podClaim string) string,
+) (claims []*resourcev1.ResourceClaim, statuses *SetClaimStatuses, err error) {
 	v, entries := x.decideClaimant(c, nil)
 	names := map[string]string{} // by the entry
 	for _, action := range x.claimantResult(c, v, entries).Actions {
@@ -96,7 +103,9 @@ func (x *Index) materialize(c *claimant, name func(podClaim string) string) (cla
 
 // materializeGroup are the claims that the plan of the pod's PodGroup would create, with names, and the Index that has
 // them, where the pod's plan finds them.
-func (x *Index) materializeGroup(pod *corev1.Pod, name func(podClaim string) string) ([]*resourcev1.ResourceClaim, *Index, error) {
+func (x *Index) materializeGroup(
+	pod *corev1.Pod, name func(podClaim string) string,
+) ([]*resourcev1.ResourceClaim, *Index, error) {
 	next := *x
 	// A simulation has no API server to ask. Without an answer the plan would have a Need and no claims.
 	need := needOf(PodGroupKey(pod.Namespace, x.options.groupName(pod)))

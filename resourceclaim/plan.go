@@ -147,7 +147,9 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 // each calls one function for each key, in no particular order: claimant with a pod that has entries or a PodGroup,
 // claim with a claim, and unusable with a name that cannot be planned. claimant's argument is valid during the call.
 // PlanAll and ExplainAll sort what they make of it.
-func (x *Index) each(claimants func(*claimant), claims func(*resourcev1.ResourceClaim), unusable func(purekube.Key, *purekube.ObjectError)) {
+func (x *Index) each(
+	claimants func(*claimant), claims func(*resourcev1.ResourceClaim), unusable func(purekube.Key, *purekube.ObjectError),
+) {
 	var c claimant // one for all
 	for pod := range x.pods.All() {
 		// Most pods of a cluster have no entries.

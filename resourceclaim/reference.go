@@ -131,11 +131,16 @@ func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
 
 // asConsumer is how the group appears in status.reservedFor.
 func (g *podGroup) asConsumer() resourcev1.ResourceClaimConsumerReference {
-	return resourcev1.ResourceClaimConsumerReference{APIGroup: schedulingGroup, Resource: podGroupResource, Name: g.Name, UID: g.UID}
+	return resourcev1.ResourceClaimConsumerReference{APIGroup: schedulingGroup, Resource: podGroupResource, Name: g.Name,
+		UID: g.UID}
 }
 
 // consumes reports whether a consumer of the kind has that name. At most 256 consumers are looked at: the API allows no
 // more.
-func consumes(claim *resourcev1.ResourceClaim, name string, is func(*resourcev1.ResourceClaimConsumerReference) bool) bool {
-	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.Name == name && is(&c) })
+func consumes(
+	claim *resourcev1.ResourceClaim, name string, is func(*resourcev1.ResourceClaimConsumerReference) bool,
+) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+		return c.Name == name && is(&c)
+	})
 }

@@ -49,7 +49,8 @@ func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	// to failed requests (nil) are not about this claim.
 	for _, answer := range slices.Backward(done) {
 		metadata, ok := claimMetadata(answer)
-		if ok && claim.Name != "" && metadata.GetNamespace() == claim.Namespace && metadata.GetName() == claim.Name && metadata.GetUID() == claim.UID {
+		if ok && claim.Name != "" && metadata.GetNamespace() == claim.Namespace && metadata.GetName() == claim.Name &&
+			metadata.GetUID() == claim.UID {
 			read.ResourceVersion, inUse = metadata.GetResourceVersion(), hasAllocation(answer)
 			break
 		}
@@ -96,7 +97,8 @@ func (DeleteClaim) Type() string { return "DeleteClaim" }
 // Request deletes the claim: delete resourceclaims with preconditions. HTTP 409 means that the claim
 // has changed, or that another claim has its name: plan it again. 404 means that it is gone.
 func (a DeleteClaim) Request([]runtime.Object) purekube.Request {
-	return purekube.Request{Verb: "delete", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Preconditions: a.preconditions()}
+	return purekube.Request{Verb: "delete", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name,
+		Preconditions: a.preconditions()}
 }
 
 // preconditions returns the preconditions for the delete options: the UID, and the resourceVersion if there is one. It

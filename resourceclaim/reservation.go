@@ -71,7 +71,8 @@ func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 
 // String reads "Reserve ml/shared: for pod ml/infer", or "Reserve ml/shared: for podgroup ml/train".
 func (a Reserve) String() string {
-	return fmt.Sprintf("Reserve %s: for %s %s", nameOf(a.Claim), strings.ToLower(a.Consumer.Kind), a.Consumer.NamespacedName())
+	return fmt.Sprintf("Reserve %s: for %s %s", nameOf(a.Claim), strings.ToLower(a.Consumer.Kind),
+		a.Consumer.NamespacedName())
 }
 
 // Release removes the consumers that no longer need the claim, and with the last of them the allocation (BR-30-05,
@@ -123,9 +124,10 @@ func (a Release) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 	if out == nil || a.Claim == nil || out.UID != a.Claim.UID {
 		return out
 	}
-	out.Status.ReservedFor = slices.DeleteFunc(out.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
-		return slices.Contains(a.Removed, c)
-	})
+	out.Status.ReservedFor = slices.DeleteFunc(out.Status.ReservedFor,
+		func(c resourcev1.ResourceClaimConsumerReference) bool {
+			return slices.Contains(a.Removed, c)
+		})
 	if a.Deallocate && len(out.Status.ReservedFor) == 0 {
 		out.Status.Allocation = nil
 	}

@@ -112,7 +112,10 @@ func (o Options) isUnknownGroups(claim *resourcev1.ResourceClaim) bool {
 // mayBeGroups is D-27: whether the claim is reserved for a PodGroup while PodGroups are off, so that the pod may be one
 // of the group's. Then it is not reserved for the pod as well.
 func (o Options) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
-	return o.groupsUnknown() && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })
+	return o.groupsUnknown() &&
+		slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+			return isPodGroup(&c)
+		})
 }
 
 // asksForGroup is D-32: whether the API server is asked for a PodGroup that the cache does not have: it may be too new,
@@ -172,7 +175,8 @@ func (o Options) owns(c *claimant, claim *resourcev1.ResourceClaim) bool {
 		return true
 	}
 	// While the group is not known the claim is another's, and shared, which comes next, asks for the group.
-	return c.member.name != "" && isPodGroupOwner(controller) && controller.Name == c.member.name && o.isMembers(c.member, controller.UID)
+	return c.member.name != "" && isPodGroupOwner(controller) && controller.Name == c.member.name &&
+		o.isMembers(c.member, controller.UID)
 }
 
 // isMembers is D-33: whether a PodGroup of that UID, with the name of the pod's group, is the pod's group. Upstream
@@ -184,15 +188,18 @@ func (o Options) isMembers(m membership, uid types.UID) bool {
 // isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it is listed as
 // (IsReservedForPod in k8s.io/dynamic-resource-allocation/resourceclaim). UIDs are unique over all kinds.
 func isReservedFor(pod types.UID, claim *resourcev1.ResourceClaim) bool {
-	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.UID == pod })
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+		return c.UID == pod
+	})
 }
 
 // reservedForGroup reports whether the claim is reserved for the PodGroup that the pod is in (D-33). While no such
 // group is known, a reservation for its name counts: a Reserve for the pod alone would be a second consumer.
 func (o Options) reservedForGroup(m membership, claim *resourcev1.ResourceClaim) bool {
-	return m.name != "" && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
-		return isPodGroup(&c) && c.Name == m.name && (m.group == nil || o.isMembers(m, c.UID))
-	})
+	return m.name != "" &&
+		slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+			return isPodGroup(&c) && c.Name == m.name && (m.group == nil || o.isMembers(m, c.UID))
+		})
 }
 
 // reservesOnce is D-16: whether a claim that two entries of a pod name is reserved once.
@@ -368,7 +375,9 @@ type cached struct {
 //	watch of pods     web-0 (UID 1), not yet: deleted, web-0 (UID 2)
 //
 // A pod that the cache does not show as done is released on an answer of the API server alone.
-func (o Options) existence(key purekube.Key, uid types.UID, c cached, seenDeleted bool, answer lookup) (Code, *purekube.ObjectError) {
+func (o Options) existence(
+	key purekube.Key, uid types.UID, c cached, seenDeleted bool, answer lookup,
+) (Code, *purekube.ObjectError) {
 	switch {
 	// A reference without a UID means any object of the name, and so does a cached object without one: nothing that is
 	// known about the name says whether the consumer exists.

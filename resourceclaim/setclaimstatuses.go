@@ -87,8 +87,9 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 		case failed(done[i]) || !slices.Contains(a.Pending, entry):
 		// If a claim was created all the same, a later plan adopts it.
 		case !ok || claim.GetName() == "" || claim.GetNamespace() != a.Namespace:
-			problems.Add(&purekube.ObjectError{Kind: kind, Namespace: a.Namespace, Name: a.Name, Field: "status.resourceClaimStatuses",
-				Err: fmt.Errorf("%w: entry %s", errNoClaimCreated, entry)})
+			problems.Add(
+				&purekube.ObjectError{Kind: kind, Namespace: a.Namespace, Name: a.Name, Field: "status.resourceClaimStatuses",
+					Err: fmt.Errorf("%w: entry %s", errNoClaimCreated, entry)})
 		default:
 			created[entry] = claim.GetName()
 		}
@@ -101,7 +102,8 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	}
 	return purekube.Request{
 		Verb: "patch", Resource: resource, Kind: kind, Subresource: "status", Namespace: a.Namespace, Name: a.Name,
-		PatchType: types.ApplyPatchType, Patch: a.withCreated(created).body(), FieldManager: fieldManager, Force: true, Err: problems.Err(), ContinueOnError: a.ContinueOnError,
+		PatchType: types.ApplyPatchType, Patch: a.withCreated(created).body(), FieldManager: fieldManager, Force: true,
+		Err: problems.Err(), ContinueOnError: a.ContinueOnError,
 	}
 }
 
@@ -181,7 +183,9 @@ func (a SetClaimStatuses) ApplyToPodGroup(latest PodGroup) PodGroup {
 // applied returns the statuses after the apply. It may change the given statuses. A status is this controller's if its
 // entry has a template or if it is applied. Such a status is removed if it is not applied now (D-5). Foreign statuses
 // stay in front, in their order.
-func (a SetClaimStatuses) applied(spec []corev1.PodResourceClaim, statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {
+func (a SetClaimStatuses) applied(
+	spec []corev1.PodResourceClaim, statuses []corev1.PodResourceClaimStatus,
+) []corev1.PodResourceClaimStatus {
 	ours := make(map[string]bool, len(a.Statuses))
 	for i := range a.Statuses {
 		ours[a.Statuses[i].Name] = true
@@ -208,7 +212,8 @@ func (a SetClaimStatuses) String() string {
 	for _, p := range a.Pending {
 		parts = append(parts, p+" pending")
 	}
-	return "SetClaimStatuses " + ownerText(purekube.Key{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name}) + ": " + strings.Join(parts, ", ")
+	return "SetClaimStatuses " + ownerText(purekube.Key{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name}) + ": " +
+		strings.Join(parts, ", ")
 }
 
 // copyStatuses is a deep copy, with room for one more status. For nil it is nil.

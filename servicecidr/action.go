@@ -57,7 +57,8 @@ func resource() schema.GroupVersionResource {
 // patchRequest returns the patch of a ServiceCIDR. No action is right after a failed patch, so ContinueOnError is
 // false: Ready=True would be wrong without the finalizer, and every other action is the last of its plan.
 func patchRequest(name string, patchType types.PatchType, body any) purekube.Request {
-	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType, Patch: snapshot.JSON(body)}
+	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType,
+		Patch: snapshot.JSON(body)}
 }
 
 // isAction seals [Action]: a type switch over its members cannot meet a type of another package.
@@ -226,7 +227,8 @@ func (a SetCondition) String() string {
 // event for Ready=True, whatever the error, and none for Ready=False.
 func (a SetCondition) FailureEvent(err error) (e purekube.Event, ok bool) {
 	// Upstream's sync records the event before it returns the error, so each retry records it again.
-	if err == nil || a.Condition.Type != networkingv1.ServiceCIDRConditionReady || a.Condition.Status != metav1.ConditionTrue {
+	if err == nil || a.Condition.Type != networkingv1.ServiceCIDRConditionReady ||
+		a.Condition.Status != metav1.ConditionTrue {
 		return purekube.Event{}, false
 	}
 	return purekube.Event{

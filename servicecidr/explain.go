@@ -105,7 +105,8 @@ func (b *reasons) decision(code Code, x *object, e examination) {
 	case ReasonDuplicate:
 		b.add("", code, x.name, "several ServiceCIDRs have this name: nothing is planned for them")
 	case ReasonUnprotected:
-		b.add(finalizersField, code, "", "the finalizer "+Finalizer+" is missing: the ServiceCIDR can be deleted while it is in use")
+		b.add(finalizersField, code, "",
+			"the finalizer "+Finalizer+" is missing: the ServiceCIDR can be deleted while it is in use")
 	case ReasonConditionDiffers:
 		want := metav1.ConditionTrue
 		if x.deleting() {
@@ -117,7 +118,8 @@ func (b *reasons) decision(code Code, x *object, e examination) {
 	case ReasonBlocked:
 		b.add("", code, "", message.Count(len(e.Orphans), "address")+" would be orphaned")
 	case ReasonUncertain:
-		b.add("", code, "", "no address is known to block the deletion, but some objects could not be read: the finalizer stays")
+		b.add("", code, "",
+			"no address is known to block the deletion, but some objects could not be read: the finalizer stays")
 	case ReasonGracePeriod:
 		text := "no address blocks the deletion; the grace period ends at " + e.result.RecheckAt.UTC().Format(time.RFC3339)
 		// The end moves with Now until the deletion is recorded, so a time would be wrong a second later.
@@ -204,6 +206,9 @@ func (b *reasons) uncertain(x *object, e examination) {
 		b.about("", ReasonAddressUnknown, kindIPAddress, d.Name, what+": it may be an address of this ServiceCIDR")
 	}
 	for _, d := range e.duplicates {
-		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("several ServiceCIDRs are named %s, and one of them overlaps this one: its addresses count as not contained in it", d.Name))
+		b.add("", ReasonDuplicate, d.Name,
+			fmt.Sprintf(
+				"several ServiceCIDRs are named %s, and one of them overlaps this one: its addresses count as not contained in it",
+				d.Name))
 	}
 }

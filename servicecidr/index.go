@@ -220,7 +220,9 @@ func (x *Index) nameChanged(before *Index, affected map[string]bool) {
 
 // find returns the ServiceCIDR of that key, or nil if there is none.
 func (x *Index) find(key purekube.Key) *object {
-	at, found := slices.BinarySearchFunc(x.cidrs, key.Name, func(y *object, name string) int { return strings.Compare(y.name, name) })
+	at, found := slices.BinarySearchFunc(x.cidrs, key.Name, func(y *object, name string) int {
+		return strings.Compare(y.name, name)
+	})
 	if !found || key != Key(key.Name) { // a key of another kind
 		return nil
 	}

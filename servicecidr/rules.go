@@ -16,7 +16,8 @@ const (
 	// These are upstream's texts. With other texts, a cluster that changes from one controller to the other would write
 	// the status of every ServiceCIDR again.
 	messageReady       = "Kubernetes Service CIDR is ready"
-	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
+	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new " +
+		"ServiceCIDR"
 )
 
 // protected is BR-31-01: whether the ServiceCIDR has the finalizer of this package. Other finalizers delay a deletion
@@ -27,7 +28,8 @@ func protected(c *networkingv1.ServiceCIDR) bool { return slices.Contains(c.Fina
 // in use.
 func wantReady(ready bool) metav1.Condition {
 	if ready {
-		return metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, Message: messageReady}
+		return metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
+			Message: messageReady}
 	}
 	return metav1.Condition{
 		Type:    networkingv1.ServiceCIDRConditionReady,

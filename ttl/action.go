@@ -57,7 +57,8 @@ func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	return purekube.Request{
 		Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Kind: kindNode,
 		Name: a.Name, PatchType: types.StrategicMergePatchType,
-		Patch: snapshot.JSON(map[string]any{"metadata": map[string]any{"annotations": map[string]string{Annotation: a.value()}}}),
+		Patch: snapshot.JSON(
+			map[string]any{"metadata": map[string]any{"annotations": map[string]string{Annotation: a.value()}}}),
 	}
 }
 

@@ -30,7 +30,8 @@ type eviction struct {
 }
 
 func newAssumed(counts time.Duration) assumed {
-	return assumed{counts: counts, shown: map[types.NamespacedName]*corev1.Pod{}, evictions: map[types.NamespacedName]eviction{}}
+	return assumed{counts: counts, shown: map[types.NamespacedName]*corev1.Pod{},
+		evictions: map[types.NamespacedName]eviction{}}
 }
 
 func nameOf(pod *corev1.Pod) types.NamespacedName {

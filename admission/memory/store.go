@@ -88,7 +88,9 @@ func (s *Store) set(changed disruption.Snapshot) {
 // admission does not decide.
 //
 // Decisions on evictions follow each other. The others wait for none.
-func (s *Store) Review(r *admissionv1.AdmissionRequest, synced bool, now time.Time, o admission.Options) *admissionv1.AdmissionResponse {
+func (s *Store) Review(
+	r *admissionv1.AdmissionRequest, synced bool, now time.Time, o admission.Options,
+) *admissionv1.AdmissionResponse {
 	if !synced {
 		return admission.Decide(admission.Indexes{}, r, o)
 	}
@@ -111,7 +113,9 @@ func (s *Store) Review(r *admissionv1.AdmissionRequest, synced bool, now time.Ti
 	return response
 }
 
-func decide(x *disruption.Index, r *admissionv1.AdmissionRequest, now time.Time, o admission.Options) *admissionv1.AdmissionResponse {
+func decide(
+	x *disruption.Index, r *admissionv1.AdmissionRequest, now time.Time, o admission.Options,
+) *admissionv1.AdmissionResponse {
 	x, _ = x.With(disruption.Snapshot{Now: now})
 	return admission.Decide(admission.Indexes{Disruption: x}, r, o)
 }

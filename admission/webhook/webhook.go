@@ -82,7 +82,9 @@ type decision = func(context.Context, *admissionv1.AdmissionRequest) *admissionv
 // A review that is not decided in time is refused before the API server gives up and the failurePolicy decides: after
 // the timeout that the API server sends, less a fifth or at most a second. It gets the answer of [admission.NotNow].
 // The context of decide ends then, and when the API server hangs up.
-func New(decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse, o Options) *Handler {
+func New(
+	decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse, o Options,
+) *Handler {
 	if o.MaxBody <= 0 {
 		o.MaxBody = MaxBody
 	}
@@ -92,7 +94,8 @@ func New(decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Handler{decide: decide, maxBody: o.MaxBody, log: o.Log, maxDecisions: o.MaxDecisions, deciding: map[string]*resource{}}
+	return &Handler{decide: decide, maxBody: o.MaxBody, log: o.Log, maxDecisions: o.MaxDecisions,
+		deciding: map[string]*resource{}}
 }
 
 // review is an AdmissionReview of either version: their JSON is the same.
@@ -117,8 +120,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if response.Result != nil {
 		message = response.Result.Message
 	}
-	h.log.Info("review", "resource", in.Request.Resource.Resource, "subresource", in.Request.SubResource, "operation", in.Request.Operation,
-		"namespace", in.Request.Namespace, "name", in.Request.Name, "allowed", response.Allowed, "message", message, "took", time.Since(began))
+	h.log.Info("review", "resource", in.Request.Resource.Resource, "subresource", in.Request.SubResource, "operation",
+		in.Request.Operation,
+		"namespace", in.Request.Namespace, "name", in.Request.Name, "allowed", response.Allowed, "message", message, "took",
+		time.Since(began))
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(review{TypeMeta: in.TypeMeta, Response: response}); err != nil {
 		h.log.Error("the answer could not be sent", "error", err)
@@ -131,7 +136,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (in review, probl
 		w.Header().Set("Allow", http.MethodPost)
 		return in, "the method must be POST", http.StatusMethodNotAllowed
 	}
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		mediaType != "application/json" {
 		return in, "the Content-Type must be application/json", http.StatusUnsupportedMediaType
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
@@ -146,8 +152,10 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (in review, probl
 		return in, "the body is not an AdmissionReview: " + err.Error(), http.StatusBadRequest
 	}
 	switch {
-	case in.Kind != "AdmissionReview" || in.APIVersion != admissionv1.SchemeGroupVersion.String() && in.APIVersion != admissionv1beta1.SchemeGroupVersion.String():
-		return in, fmt.Sprintf("the body is not an AdmissionReview of v1 or v1beta1: %q %q", in.APIVersion, in.Kind), http.StatusBadRequest
+	case in.Kind != "AdmissionReview" || in.APIVersion != admissionv1.SchemeGroupVersion.String() &&
+		in.APIVersion != admissionv1beta1.SchemeGroupVersion.String():
+		return in, fmt.Sprintf("the body is not an AdmissionReview of v1 or v1beta1: %q %q", in.APIVersion, in.Kind),
+			http.StatusBadRequest
 	case in.Request == nil || in.Request.UID == "":
 		return in, "the AdmissionReview has no request with a uid", http.StatusBadRequest
 	}
@@ -211,7 +219,9 @@ func (h *Handler) places(r *admissionv1.AdmissionRequest) (places chan struct{},
 }
 
 // decided is the decision, or a refusal where it fails.
-func (h *Handler) decided(ctx context.Context, r *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse) {
+func (h *Handler) decided(
+	ctx context.Context, r *admissionv1.AdmissionRequest,
+) (response *admissionv1.AdmissionResponse) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.log.Error("panic", "value", p, "stack", string(debug.Stack()))

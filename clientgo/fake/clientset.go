@@ -119,7 +119,9 @@ func (s *server) identify(o object) {
 func now() metav1.Time { return metav1.NewTime(time.Now()).Rfc3339Copy() }
 
 // Patch is what the tracker's reaction calls with the patched object.
-func (s *server) Patch(resource schema.GroupVersionResource, patched runtime.Object, _ string, _ ...metav1.PatchOptions) error {
+func (s *server) Patch(
+	resource schema.GroupVersionResource, patched runtime.Object, _ string, _ ...metav1.PatchOptions,
+) error {
 	return s.replace(resource, patched.(object))
 }
 
@@ -161,7 +163,9 @@ func (s *server) apply(a testing.PatchActionImpl) (bool, runtime.Object, error) 
 	return true, o, s.ObjectTracker.Update(a.Resource, o, a.Namespace)
 }
 
-func (s *server) delete(resource schema.GroupVersionResource, namespace, name string, only *metav1.Preconditions) error {
+func (s *server) delete(
+	resource schema.GroupVersionResource, namespace, name string, only *metav1.Preconditions,
+) error {
 	o, err := s.get(resource, namespace, name)
 	if err != nil {
 		return err
@@ -215,9 +219,11 @@ func (s *server) version(resource schema.GroupVersionResource) string {
 func conflict(resource schema.GroupVersionResource, o object, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != o.GetUID():
-		return apierrors.NewConflict(resource.GroupResource(), o.GetName(), fmt.Errorf("its UID is %s and not %s", o.GetUID(), uid))
+		return apierrors.NewConflict(resource.GroupResource(), o.GetName(),
+			fmt.Errorf("its UID is %s and not %s", o.GetUID(), uid))
 	case version != "" && version != o.GetResourceVersion():
-		return apierrors.NewConflict(resource.GroupResource(), o.GetName(), fmt.Errorf("its resourceVersion is %s and not %s", o.GetResourceVersion(), version))
+		return apierrors.NewConflict(resource.GroupResource(), o.GetName(),
+			fmt.Errorf("its resourceVersion is %s and not %s", o.GetResourceVersion(), version))
 	}
 	return nil
 }

@@ -43,17 +43,21 @@ func Register(r prometheus.Registerer, h clientgo.Hooks) (clientgo.Hooks, error)
 	}
 	var failed error
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return register(r, &failed, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"controller"}, labels...)))
+		return register(r, &failed,
+			prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"controller"}, labels...)))
 	}
 	plans := counter("purekube_plan_total", "Total number of plans per controller and result", "result")
-	planErrors := counter("purekube_plan_errors_total", "Total number of failures per controller after which a key is planned again")
+	planErrors := counter("purekube_plan_errors_total",
+		"Total number of failures per controller after which a key is planned again")
 	planTime := register(r, &failed, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "purekube_plan_time_seconds",
 		Help:    "Length of time per plan per controller, without lookups and requests",
 		Buckets: prometheus.ExponentialBuckets(1e-5, 4, 12),
 	}, []string{"controller"}))
-	actions := counter("purekube_actions_total", "Total number of actions per controller, kind of action and answer of the API server", "action", "answer")
-	lookups := counter("purekube_lookups_total", "Total number of lookups at the API server per controller and result", "result")
+	actions := counter("purekube_actions_total",
+		"Total number of actions per controller, kind of action and answer of the API server", "action", "answer")
+	lookups := counter("purekube_lookups_total", "Total number of lookups at the API server per controller and result",
+		"result")
 	never := register(r, &failed, newNeverAllowed())
 	if failed != nil {
 		return h, failed

@@ -72,7 +72,8 @@ func newClaimGraph(c *cluster, set settings) claimGraph {
 		slices.Sort(pods)
 		for _, pod := range slices.Compact(pods) {
 			if !reserved[pod] {
-				node.consumers = append(node.consumers, claimUser{kind: "Pod", name: pod, state: "names the claim and has no reservation"})
+				node.consumers = append(node.consumers,
+					claimUser{kind: "Pod", name: pod, state: "names the claim and has no reservation"})
 			}
 		}
 		graph[node.name] = node

@@ -74,7 +74,8 @@ func (c *cluster) noteNamespace() {
 	}
 	if len(namespaces) == 1 {
 		c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf(
-			"all pods of the input are in namespace %s: if kubectl get ran without -A, the other pods of the nodes are not in the answer", c.Pods[0].Namespace)})
+			"all pods of the input are in namespace %s: if kubectl get ran without -A, the other pods of the nodes are not in "+
+				"the answer", c.Pods[0].Namespace)})
 	}
 }
 
@@ -101,7 +102,8 @@ func (c *cluster) nodesNote() string {
 	if len(unknown) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Pods run on nodes that are not in the input (%s): no evicted pod finds a place there.", list(slices.Sorted(maps.Keys(unknown)), 5))
+	return fmt.Sprintf("Pods run on nodes that are not in the input (%s): no evicted pod finds a place there.",
+		list(slices.Sorted(maps.Keys(unknown)), 5))
 }
 
 // kindNamed is the kind of this name. Names of kinds that a set has objects of are unique.
@@ -183,9 +185,13 @@ func (c *cluster) withoutPlaces() {
 // holds reports whether the object is there, read or made.
 func (c *cluster) holds(key purekube.Key) bool {
 	return len(c.Refs(key)) > 0 ||
-		key.Kind == "Pod" && slices.ContainsFunc(c.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.Namespace && p.Name == key.Name }) ||
+		key.Kind == "Pod" && slices.ContainsFunc(c.Pods, func(p *corev1.Pod) bool {
+			return p.Namespace == key.Namespace && p.Name == key.Name
+		}) ||
 		key.Kind == "Node" && slices.ContainsFunc(c.Nodes, func(n *corev1.Node) bool { return n.Name == key.Name }) ||
-		key.Kind == "ClusterRole" && slices.ContainsFunc(c.ClusterRoles, func(r *rbacv1.ClusterRole) bool { return r.Name == key.Name })
+		key.Kind == "ClusterRole" && slices.ContainsFunc(c.ClusterRoles, func(r *rbacv1.ClusterRole) bool {
+			return r.Name == key.Name
+		})
 }
 
 // atFullHealth adds the pods of the workloads, on the nodes of the input and so many more.

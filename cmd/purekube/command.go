@@ -60,7 +60,8 @@ func commands() []command {
 		{name: "lint", arguments: filesArgument,
 			summary: "what is wrong with manifests, for CI: budgets that block drains, ClusterRoles that grant too much",
 			example: []string{"helm template my-chart | purekube lint", "purekube lint -o sarif manifests/"},
-			outputs: []string{outputText, outputJSON, outputYAML, outputSARIF, outputGitHub}, register: registerLint, run: runLint},
+			outputs: []string{outputText, outputJSON, outputYAML, outputSARIF, outputGitHub}, register: registerLint,
+			run: runLint},
 		{name: "report", arguments: filesArgument,
 			summary: "one HTML page with the plan, the budgets and the drains, or graphs for Markdown",
 			example: []string{"purekube report --ignore-daemonsets --output-file report.html"},
@@ -216,10 +217,12 @@ func (inv *invocation) register(flags *pflag.FlagSet) {
 		"output `format`: "+strings.Join(inv.command.outputs, ", ")+" (FORMAT.md describes those for programs)")
 	flags.StringVar(&inv.outputFile, "output-file", "", "write the output to this `file`, and not to standard output")
 	flags.StringArrayVarP(&inv.paths, "filename", "f", nil,
-		"`file` or directory to read, or - for standard input; may be given again (default: what is piped, or else the current cluster)")
+		"`file` or directory to read, or - for standard input; may be given again (default: what is piped, or else the "+
+			"current cluster)")
 	inv.liveFlags(flags)
 	flags.BoolVar(&inv.demo, "demo", false, "answer for the small cluster that is embedded in purekube")
-	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
+	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20,
+		"how many `MiB` a gzip file may hold")
 	// it judges manifests as they are, at full health and with the ClusterRoles of every cluster
 	if inv.command.name != "lint" {
 		registerSnapshot(inv, flags)
@@ -287,26 +290,34 @@ func (inv *invocation) answer(sys system) (status int) {
 
 // registerSnapshot adds the flags that say how the input becomes what a cluster has.
 func registerSnapshot(inv *invocation, flags *pflag.FlagSet) {
-	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the newest time that an API server put into the input, or else the clock)")
-	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(list string) (err error) {
-		inv.none, err = parseKinds(list)
-		return err
-	})
-	flags.BoolVar(&inv.fullHealth, "at-full-health", false, "add the pods that the workloads have when all is well: for manifests, which have no pods")
+	flags.StringVar(&inv.at, "now", "",
+		"the `time` to plan for, RFC 3339 (default: the newest time that an API server put into the input, or else the "+
+			"clock)")
+	flags.Func("none",
+		"the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(
+			list string) (err error) {
+			inv.none, err = parseKinds(list)
+			return err
+		})
+	flags.BoolVar(&inv.fullHealth, "at-full-health", false,
+		"add the pods that the workloads have when all is well: for manifests, which have no pods")
 	flags.IntVar(&inv.nodes, "nodes", 0, "with --at-full-health: add this `number` of nodes for the pods")
 	if inv.command.name == "drain" { // which reads no roles
 		return
 	}
-	flags.BoolVar(&inv.builtinRoles, "builtin-roles", false, "add the ClusterRoles admin, edit and view, and what they aggregate in every cluster")
+	flags.BoolVar(&inv.builtinRoles, "builtin-roles", false,
+		"add the ClusterRoles admin, edit and view, and what they aggregate in every cluster")
 }
 
 // registerCores adds the flags of commands that plan.
 func registerCores(inv *invocation, flags *pflag.FlagSet) {
-	registerUpstream(inv, flags, "match-upstream", "plan the requests that kube-controller-manager of this `release` would send, its defects included: ")
-	flags.Func("core", "plan only this `core`; may be given again: "+strings.Join(coreNames(), ", "), func(name string) error {
-		inv.names = append(inv.names, name)
-		return nil
-	})
+	registerUpstream(inv, flags, "match-upstream",
+		"plan the requests that kube-controller-manager of this `release` would send, its defects included: ")
+	flags.Func("core", "plan only this `core`; may be given again: "+strings.Join(coreNames(), ", "),
+		func(name string) error {
+			inv.names = append(inv.names, name)
+			return nil
+		})
 	registerState(inv, flags)
 }
 
@@ -320,17 +331,19 @@ func registerUpstream(inv *invocation, flags *pflag.FlagSet, name, text string) 
 
 // registerState adds the flags about what manifests do not say.
 func registerState(inv *invocation, flags *pflag.FlagSet) {
-	flags.Func("ttl-step", "the `step` that the ttl controller is at (default: recovered from the nodes)", func(s string) error {
-		step, err := ttlStep(s)
-		inv.ttlStep = &step
-		return err
-	})
+	flags.Func("ttl-step", "the `step` that the ttl controller is at (default: recovered from the nodes)",
+		func(s string) error {
+			step, err := ttlStep(s)
+			inv.ttlStep = &step
+			return err
+		})
 	flags.BoolVar(&inv.assumeComplete, "assume-complete", false,
 		"the input has all pods: one that it lacks does not exist and is not to be looked up")
 }
 
 func registerFailOn(inv *invocation, flags *pflag.FlagSet, known []string) {
-	flags.Func("fail-on", "what the exit status tells besides wrong input, a `list` of "+strings.Join(known, ", ")+" (default error)", func(list string) (err error) {
+	flags.Func("fail-on", "what the exit status tells besides wrong input, a `list` of "+strings.Join(known,
+		", ")+" (default error)", func(list string) (err error) {
 		inv.failOn, err = parseFailOn(list, known)
 		return err
 	})
@@ -362,7 +375,9 @@ func (inv *invocation) check(sys system) (err error) {
 		}
 	}
 	never := slices.Contains(inv.failOn, failOnNever)
-	judged := inv.command.name == "drain" || slices.ContainsFunc(inv.cores, func(c core) bool { return c.name == "disruption" })
+	judged := inv.command.name == "drain" || slices.ContainsFunc(inv.cores, func(c core) bool {
+		return c.name == "disruption"
+	})
 	switch {
 	case len(inv.command.outputs) == 0:
 		return nil
@@ -396,14 +411,18 @@ func (inv *invocation) checkInput(sys system) error {
 	case inv.command.name != "lint":
 		inv.live = !named && (!sys.piped || inv.ofCluster())
 	case !named && !inv.live && !sys.piped:
-		return fmt.Errorf("lint has nothing to read: name files or directories, pipe manifests into it, or take --live for a cluster " +
-			"(--demo is the cluster embedded in purekube)")
+		return fmt.Errorf(
+			"lint has nothing to read: name files or directories, pipe manifests into it, or take --live for a cluster " +
+				"(--demo is the cluster embedded in purekube)")
 	}
 	if inv.ofCluster() && !inv.live {
-		return fmt.Errorf("--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
+		return fmt.Errorf(
+			"--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
 	}
 	if inv.live && inv.output == outputSARIF {
-		return fmt.Errorf("-o sarif is for files: it names the file of each finding, and objects of a cluster are in none (-o json and -o github name the object)")
+		return fmt.Errorf(
+			"-o sarif is for files: it names the file of each finding, and objects of a cluster are in none (-o json and -o " +
+				"github name the object)")
 	}
 	if inv.watch && (!inv.live || !inv.forPeople() || inv.outputFile != "") {
 		return fmt.Errorf("--watch is for a cluster, and prints text to standard output: without files, -o and --output-file")
@@ -415,10 +434,11 @@ func (inv *invocation) checkInput(sys system) error {
 }
 
 // aboutPurekube is the first part of the help text.
-const aboutPurekube = `purekube says what five controllers of kube-controller-manager would do with the objects of a cluster, whether nodes
-drain, and why. It changes nothing.
+const aboutPurekube = `purekube says what five controllers of kube-controller-manager would do with the objects of a
+cluster, whether nodes drain, and why. It changes nothing.
 
-Without files it reads what is piped into it, or else the cluster of the current context. lint reads a cluster only with
---live. Without arguments purekube plans a small cluster that is embedded in it; --demo is that cluster for every command. A
-large dump is read about twice as fast as JSON (kubectl get … -o json); files may be compressed with gzip.
+Without files it reads what is piped into it, or else the cluster of the current context. lint reads a cluster
+only with --live. Without arguments purekube plans a small cluster that is embedded in it; --demo is that
+cluster for every command. A large dump is read about twice as fast as JSON (kubectl get … -o json); files may
+be compressed with gzip.
 `

@@ -21,12 +21,15 @@ type core struct {
 // cores are planned in this order: what stops an upgrade first, annotations last. A further one is a line here and a
 // file of its own.
 var cores = []core{
-	{"disruption", planDisruption, []string{"PodDisruptionBudget", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"},
+	{"disruption", planDisruption,
+		[]string{"PodDisruptionBudget", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"},
 		[]string{"PodDisruptionBudget", "Pod"}, "D-12 … D-15, D-18, D-19, D-22 … D-24, D-29, D-39"},
-	{"resourceclaim", planResourceClaim, []string{"ResourceClaim", "ResourceClaimTemplate", "Pod"}, []string{"ResourceClaim", "Pod"},
+	{"resourceclaim", planResourceClaim, []string{"ResourceClaim", "ResourceClaimTemplate", "Pod"},
+		[]string{"ResourceClaim", "Pod"},
 		"D-5 … D-10, D-16, D-17, D-21, D-26 … D-28, D-31 … D-34, D-36 … D-38"},
 	{"rbacaggregate", planRBACAggregate, []string{"ClusterRole"}, []string{"ClusterRole"}, "D-11, D-20, D-26, D-35"},
-	{"servicecidr", planServiceCIDR, []string{"ServiceCIDR", "IPAddress"}, []string{"ServiceCIDR"}, "D-1 … D-4, D-25, D-26"},
+	{"servicecidr", planServiceCIDR, []string{"ServiceCIDR", "IPAddress"}, []string{"ServiceCIDR"},
+		"D-1 … D-4, D-25, D-26"},
 	{"ttl", planTTL, []string{"Node"}, []string{"Node"}, ""},
 }
 

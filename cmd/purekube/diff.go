@@ -18,7 +18,8 @@ import (
 )
 
 func registerDiff(inv *invocation, flags *pflag.FlagSet) {
-	registerUpstream(inv, flags, "upstream", "compare with kube-controller-manager of this `release` (default the newest): ")
+	registerUpstream(inv, flags, "upstream",
+		"compare with kube-controller-manager of this `release` (default the newest): ")
 	registerState(inv, flags)
 	flags.Func("core", "compare only this `core`; may be given again", func(name string) error {
 		inv.names = append(inv.names, name)
@@ -95,7 +96,8 @@ func differences(ours, theirs *report, objects *cluster, set settings) []differe
 			if number == "" && listed != "" {
 				number = "one of " + listed
 			}
-			found = append(found, difference{s.Core, k, cmp.Or(number, "the number is not known"), append([]string{}, a.texts...), append([]string{}, b.texts...)})
+			found = append(found, difference{s.Core, k, cmp.Or(number, "the number is not known"),
+				append([]string{}, a.texts...), append([]string{}, b.texts...)})
 		}
 	}
 	return found
@@ -148,7 +150,8 @@ func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found [
 	for _, note := range notes {
 		t.line(0, "", note, t.p.notice)
 	}
-	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, message.Count(len(found), "object")), plain)
+	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release,
+		message.Count(len(found), "object")), plain)
 	return out.Flush()
 }
 

@@ -19,7 +19,8 @@ import (
 
 func planDisruption(c *cluster, set settings) section {
 	d := newDrains(c, set)
-	s := section{Headline: fmt.Sprintf("%s for %s", message.Count(len(c.Budgets), "PodDisruptionBudget"), message.Count(len(c.Pods), "pod"))}
+	s := section{Headline: fmt.Sprintf("%s for %s", message.Count(len(c.Budgets), "PodDisruptionBudget"),
+		message.Count(len(c.Pods), "pod"))}
 
 	outcomes, err := d.index.PlanAll()
 	s.Err = err
@@ -39,9 +40,10 @@ func planDisruption(c *cluster, set settings) section {
 	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
 		o, e := plans[key], explanations[key]
 		if key.Kind == "Pod" {
-			f := findingOf(purekube.Key{Kind: "Pod", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
-				return "", "it was evicted and not deleted in time"
-			})
+			f := findingOf(purekube.Key{Kind: "Pod", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err,
+				func(disruption.Action) (more, why string) {
+					return "", "it was evicted and not deleted in time"
+				})
 			f.Reasons = reasonsOf(e.Reasons)
 			several := e.Pod != nil && len(e.Pod.Budgets) > 1
 			if set.explain && e.Key == key {
@@ -57,9 +59,10 @@ func planDisruption(c *cluster, set settings) section {
 			continue
 		}
 		b := cmp.Or(e.Budget, &disruption.BudgetExplanation{}) // nil for a name that several budgets have
-		f := findingOf(purekube.Key{Kind: "PodDisruptionBudget", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
-			return "", whyStatus(b)
-		})
+		f := findingOf(purekube.Key{Kind: "PodDisruptionBudget", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err,
+			func(disruption.Action) (more, why string) {
+				return "", whyStatus(b)
+			})
 		f.Never, f.Reasons = b.Never, reasonsOf(e.Reasons)
 		if f.NotKnown, f.NoPods = neverNotKnown(b, o.Err); f.NoPods && set.passEmptyBudgets {
 			f.NotKnown = ""

@@ -150,14 +150,18 @@ func (c compared) claimsOfPod(found map[string]bool) {
 	if theirs := all[resourceclaim.SetClaimStatuses](c.theirs); !stops && len(theirs) > 0 {
 		for _, a := range names {
 			for _, status := range a.Statuses {
-				kept := slices.ContainsFunc(theirs[0].Statuses, func(s corev1.PodResourceClaimStatus) bool { return s.Name == status.Name })
+				kept := slices.ContainsFunc(theirs[0].Statuses, func(s corev1.PodResourceClaimStatus) bool {
+					return s.Name == status.Name
+				})
 				found["D-5"] = found["D-5"] || !kept && !slices.Contains(theirs[0].Pending, status.Name)
 			}
 		}
 	}
 	reserved := all[resourceclaim.Reserve](c.theirs)
 	for i, a := range reserved {
-		found["D-16"] = found["D-16"] || slices.ContainsFunc(reserved[:i], func(b resourceclaim.Reserve) bool { return b.Claim.Name == a.Claim.Name })
+		found["D-16"] = found["D-16"] || slices.ContainsFunc(reserved[:i], func(b resourceclaim.Reserve) bool {
+			return b.Claim.Name == a.Claim.Name
+		})
 	}
 }
 
@@ -167,7 +171,8 @@ func (c compared) claim(found map[string]bool) {
 		found["D-10"] = len(all[resourceclaim.DeleteClaim](c.ours)) > 0
 		return
 	}
-	found["D-17"] = because(c, resourceclaim.ReasonClaimDeleting) && len(only[resourceclaim.DeleteClaim](c.theirs, c.ours)) > 0
+	found["D-17"] = because(c, resourceclaim.ReasonClaimDeleting) &&
+		len(only[resourceclaim.DeleteClaim](c.theirs, c.ours)) > 0
 	found["D-21"] = needs(c.ours, "Pod")
 }
 
@@ -176,7 +181,8 @@ func (c compared) budget(found map[string]bool, in *cluster, set settings) {
 	for _, e := range c.theirs.Events {
 		if !slices.Contains(c.ours.Events, e) {
 			found["D-15"] = found["D-15"] || e.Reason == "NotDeleted"
-			found["D-29"] = found["D-29"] || slices.Contains([]string{"NoPods", "UnmanagedPods", "MultiplePodDisruptionBudgets"}, e.Reason)
+			found["D-29"] = found["D-29"] ||
+				slices.Contains([]string{"NoPods", "UnmanagedPods", "MultiplePodDisruptionBudgets"}, e.Reason)
 		}
 	}
 	mine, other := all[disruption.UpdateStatus](c.ours), all[disruption.UpdateStatus](c.theirs)

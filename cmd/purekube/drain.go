@@ -48,17 +48,21 @@ func (r *drainRequest) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.flags.IgnoreDaemonSets, "ignore-daemonsets", false, "leave the pods of DaemonSets where they are")
 	flags.BoolVar(&r.flags.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods that use an emptyDir")
 	flags.BoolVar(&r.flags.Force, "force", false, "evict pods that no controller recreates")
-	flags.StringVar(&r.pool, "pool", "", "group the nodes by this `label` (default: the label of a provider's node pool, or else the instance type)")
+	flags.StringVar(&r.pool, "pool", "",
+		"group the nodes by this `label` (default: the label of a provider's node pool, or else the instance type)")
 }
 
 func registerDrain(inv *invocation, flags *pflag.FlagSet) {
-	registerUpstream(inv, flags, "match-upstream", "compute budgets as kube-controller-manager of this `release` does, its defects included: ")
+	registerUpstream(inv, flags, "match-upstream",
+		"compute budgets as kube-controller-manager of this `release` does, its defects included: ")
 	registerFailOn(inv, flags, failOnsOfDrain)
 	registerWatch(inv, flags)
 	inv.drain.register(flags)
 	flags.StringVarP(&inv.drain.selector, "selector", "l", "", "drain the nodes with these `labels`, such as pool=a")
-	flags.BoolVar(&inv.drain.together, "together", false, "drain the nodes at the same time, as several kubectl drains do (default: each alone)")
-	inv.drain.registerWaves(flags, "plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
+	flags.BoolVar(&inv.drain.together, "together", false,
+		"drain the nodes at the same time, as several kubectl drains do (default: each alone)")
+	inv.drain.registerWaves(flags,
+		"plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
 }
 
 // registerWaves adds the flags of a rolling upgrade.
@@ -66,7 +70,8 @@ func (r *drainRequest) registerWaves(flags *pflag.FlagSet, what string) {
 	flags.BoolVar(&r.inWaves, "waves", false, what)
 	flags.IntVar(&r.most, "max", 0, "with --waves: how many `nodes` a wave may have, 0: any number")
 	flags.IntVar(&r.rounds, "rounds", 1, "with --waves: how many `rounds` a wave may take, 0: any number")
-	flags.StringVar(&r.by, "by", "", "with --waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
+	flags.StringVar(&r.by, "by", "",
+		"with --waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
 }
 
 // command is the drain as a user of kubectl types it.
@@ -75,7 +80,8 @@ func (r *drainRequest) command() string {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{r.flags.IgnoreDaemonSets, "ignore-daemonsets"}, {r.flags.DeleteEmptyDirData, "delete-emptydir-data"}, {r.flags.Force, "force"}} {
+	}{{r.flags.IgnoreDaemonSets, "ignore-daemonsets"}, {r.flags.DeleteEmptyDirData, "delete-emptydir-data"},
+		{r.flags.Force, "force"}} {
 		if f.set {
 			text += " --" + f.name
 		}
@@ -226,7 +232,8 @@ func (f *fleet) explained(played []drain.Drain, x *disruption.Index) []nodeDrain
 	var drains []nodeDrain
 	budgets := map[types.NamespacedName]disruption.BudgetExplanation{}
 	for _, d := range played {
-		drains = append(drains, nodeDrain{node: d.Node, pods: f.pods[d.Node], Drain: d, before: x, podOf: f.podOf, explained: budgets})
+		drains = append(drains,
+			nodeDrain{node: d.Node, pods: f.pods[d.Node], Drain: d, before: x, podOf: f.podOf, explained: budgets})
 	}
 	return drains
 }
@@ -259,7 +266,9 @@ func withPods(drains []nodeDrain) (some []nodeDrain, empty int) {
 }
 
 // writeDrains prints what is in the way, and a table of the nodes.
-func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain, blockers []drain.Blocker, notes []string) error {
+func (r *drainRequest) writeDrains(
+	w io.Writer, p palette, drains []nodeDrain, blockers []drain.Blocker, notes []string,
+) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	how := ""
@@ -291,7 +300,8 @@ func (r *drainRequest) writeRows(t printer, drains []nodeDrain) {
 		rows[0] = append(rows[0], "POOL")
 	}
 	for _, d := range drains {
-		row := []string{d.node, d.says(), strconv.Itoa(d.pods), strconv.Itoa(d.evicted()), strconv.Itoa(len(d.Skipped)), strconv.Itoa(d.stay())}
+		row := []string{d.node, d.says(), strconv.Itoa(d.pods), strconv.Itoa(d.evicted()), strconv.Itoa(len(d.Skipped)),
+			strconv.Itoa(d.stay())}
 		if withPools {
 			row = append(row, r.pools[d.node].title(r.pool))
 		}
@@ -418,7 +428,8 @@ func (d nodeDrain) inTurns() []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if first[name] < all[name] {
-			lines = append(lines, fmt.Sprintf("%s: of %s on this node, %d can be evicted %s", name, message.Count(all[name], "pod"), first[name], when))
+			lines = append(lines, fmt.Sprintf("%s: of %s on this node, %d can be evicted %s", name,
+				message.Count(all[name], "pod"), first[name], when))
 		}
 	}
 	return lines

@@ -12,7 +12,8 @@ import (
 )
 
 func registerExplain(inv *invocation, flags *pflag.FlagSet) {
-	registerUpstream(inv, flags, "match-upstream", "explain what kube-controller-manager of this `release` would do, its defects included: ")
+	registerUpstream(inv, flags, "match-upstream",
+		"explain what kube-controller-manager of this `release` would do, its defects included: ")
 	registerState(inv, flags)
 	registerWatch(inv, flags)
 }
@@ -69,7 +70,8 @@ func parseObject(text string) (key purekube.Key, about []core, err error) {
 		}
 	}
 	if len(about) == 0 {
-		return key, nil, fmt.Errorf("%s: no controller plans a %s; these are explained: %s", text, key.Kind, strings.Join(explainedKinds(), ", "))
+		return key, nil, fmt.Errorf("%s: no controller plans a %s; these are explained: %s", text, key.Kind,
+			strings.Join(explainedKinds(), ", "))
 	}
 	return key, about, nil
 }

@@ -47,6 +47,7 @@ func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
 	case v.Allowed():
 		f.Explanation = append(f.Explanation, "it may be evicted: "+eviction.Reason)
 	default:
-		f.Explanation = append(f.Explanation, fmt.Sprintf("it cannot be evicted now (%d): %s", v.StatusCode(), eviction.Reason))
+		f.Explanation = append(f.Explanation,
+			fmt.Sprintf("it cannot be evicted now (%d): %s", v.StatusCode(), eviction.Reason))
 	}
 }

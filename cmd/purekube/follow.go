@@ -135,7 +135,8 @@ func (l *liveReader) follow(ctx context.Context, kinds []schema.GroupKind) (*fol
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{l: l, lists: lists, denied: denied, items: map[string]map[types.NamespacedName]stdjson.RawMessage{}, events: make(chan change)}
+	f := &follower{l: l, lists: lists, denied: denied, items: map[string]map[types.NamespacedName]stdjson.RawMessage{},
+		events: make(chan change)}
 	since := map[schema.GroupKind]string{}
 	for _, kind := range kinds {
 		resource := resourceOf(kind).Resource
@@ -179,7 +180,8 @@ func (f *follower) watch(ctx context.Context, kind schema.GroupKind, version str
 		case <-ctx.Done():
 		}
 	}
-	stream, err := f.l.client.Get().AbsPath(f.l.path(kind)).Param("watch", "true").Param("resourceVersion", version).Stream(ctx)
+	stream, err := f.l.client.Get().AbsPath(f.l.path(kind)).Param("watch", "true").Param("resourceVersion",
+		version).Stream(ctx)
 	if err != nil {
 		send(change{err: fmt.Errorf("watch of %s: %w", resourceOf(kind).Resource, err)})
 		return

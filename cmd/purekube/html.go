@@ -354,7 +354,8 @@ func (r *report) summary() string {
 	for _, n := range actions {
 		total += n
 	}
-	text := fmt.Sprintf("%s, %s, %s", message.Count(total, "action"), message.Count(events, "event"), message.Count(needs, "lookup"))
+	text := fmt.Sprintf("%s, %s, %s", message.Count(total, "action"), message.Count(events, "event"),
+		message.Count(needs, "lookup"))
 	if n := len(r.problems); n > 0 {
 		text += ", " + message.Count(n, "error")
 	}

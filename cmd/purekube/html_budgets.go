@@ -143,13 +143,16 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 func (b *budgetBar) draw(n disruption.Counts) {
 	healthy, desired, allowed := float64(n.CurrentHealthy), float64(n.DesiredHealthy), float64(n.DisruptionsAllowed)
 	scale := max(healthy, desired, float64(n.ExpectedPods), 1)
-	b.Text = fmt.Sprintf("%d healthy, %d desired, %d disruptions allowed, %d expected", n.CurrentHealthy, n.DesiredHealthy, n.DisruptionsAllowed, n.ExpectedPods)
+	b.Text = fmt.Sprintf("%d healthy, %d desired, %d disruptions allowed, %d expected", n.CurrentHealthy, n.DesiredHealthy,
+		n.DisruptionsAllowed, n.ExpectedPods)
 	kept := healthy - min(allowed, healthy)
 	part := func(from, to float64, what func(n int) string) budgetPart {
 		return budgetPart{percent(from, scale), percent(to-from, scale), what(int(to - from))}
 	}
 	if kept > 0 {
-		b.Kept = part(0, kept, func(n int) string { return message.Count(n, "healthy pod") + " " + verb(n, "has", "have") + " to stay" })
+		b.Kept = part(0, kept, func(n int) string {
+			return message.Count(n, "healthy pod") + " " + verb(n, "has", "have") + " to stay"
+		})
 	}
 	if healthy > kept {
 		b.Free = part(kept, healthy, func(n int) string { return message.Count(n, "healthy pod") + " may be evicted" })

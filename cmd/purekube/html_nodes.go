@@ -195,7 +195,8 @@ func sentence(drains []nodeDrain, blockers []drain.Blocker) string {
 	case m > 0:
 		return fmt.Sprintf("It is not known whether %d%s %s%s.", m, of, verb(m, "drains", "drain"), because(unknown))
 	case rounds > 0:
-		return fmt.Sprintf("Nothing stops the drain of a node: %d%s %s in rounds.", rounds, of, verb(rounds, "drains", "drain"))
+		return fmt.Sprintf("Nothing stops the drain of a node: %d%s %s in rounds.", rounds, of,
+			verb(rounds, "drains", "drain"))
 	}
 	return "Nothing stops the drain of a node."
 }
@@ -402,6 +403,7 @@ func inPools(cells []nodeCell, c *cluster, key string) []nodePool {
 // rank sorts drains, the worst first.
 func (d nodeDrain) rank() int {
 	return slices.Index([]drain.Outcome{
-		drain.Never, drain.LeavesPending, drain.NotStarted, drain.RoundsExhausted, drain.NoOutcome, drain.Unknown, drain.InRounds, drain.Now,
+		drain.Never, drain.LeavesPending, drain.NotStarted, drain.RoundsExhausted, drain.NoOutcome, drain.Unknown,
+		drain.InRounds, drain.Now,
 	}, d.Outcome)
 }

@@ -58,8 +58,10 @@ type prefixOf struct {
 func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	// What is wrong is among the problems of the report.
-	explanations, _ := servicecidr.NewIndex(servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}, options).ExplainAll()
-	r := ranges{cidrs: c.ServiceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options, links: links}
+	explanations, _ := servicecidr.NewIndex(
+		servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}, options).ExplainAll()
+	r := ranges{cidrs: c.ServiceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options,
+		links: links}
 	var all []prefixOf
 	for _, e := range explanations {
 		if c.ReadInPart(e.Key) {
@@ -79,7 +81,8 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	slices.SortFunc(r.addresses, netip.Addr.Compare)
 	r.addresses = slices.Compact(r.addresses)
 	slices.SortFunc(all, func(a, b prefixOf) int {
-		return cmp.Or(a.prefix.Addr().Compare(b.prefix.Addr()), cmp.Compare(a.prefix.Bits(), b.prefix.Bits()), cmp.Compare(a.name, b.name))
+		return cmp.Or(a.prefix.Addr().Compare(b.prefix.Addr()), cmp.Compare(a.prefix.Bits(), b.prefix.Bits()),
+			cmp.Compare(a.name, b.name))
 	})
 
 	var groups []rangeGroup
@@ -169,7 +172,8 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 // or the smaller ranges inside it.
 func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []rangePart {
 	if by := p.coverage.By; len(by) > 0 {
-		return []rangePart{{percent(place(span, p.prefix.Addr()), 1), percent(share(span, p.prefix), 1), p.prefix.String() + " is in " + list(by, 10)}}
+		return []rangePart{{percent(place(span, p.prefix.Addr()), 1), percent(share(span, p.prefix), 1),
+			p.prefix.String() + " is in " + list(by, 10)}}
 	}
 	var smaller []string
 	for _, q := range group {
@@ -194,7 +198,8 @@ func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []range
 	var parts []rangePart
 	for _, c := range answer.Coverage {
 		if len(c.By) > 0 {
-			parts = append(parts, rangePart{percent(place(span, c.Prefix.Addr()), 1), percent(share(span, c.Prefix), 1), c.Prefix.String() + " is in " + strings.Join(c.By, ", ")})
+			parts = append(parts, rangePart{percent(place(span, c.Prefix.Addr()), 1), percent(share(span, c.Prefix), 1),
+				c.Prefix.String() + " is in " + strings.Join(c.By, ", ")})
 		}
 	}
 	return parts

@@ -56,7 +56,8 @@ func newRolePicture(g roleGraph, links links) *rolePicture {
 	p := &rolePicture{TooLarge: len(g.nodes) > rolesDrawn}
 	for _, e := range g.edges {
 		from, to := g.nodes[e.from].name, g.nodes[e.to].name
-		row := roleEdgeRow{From: from, FromLink: links.to("ClusterRole", "", from), To: to, ToLink: links.to("ClusterRole", "", to), Label: e.label()}
+		row := roleEdgeRow{From: from, FromLink: links.to("ClusterRole", "", from), To: to,
+			ToLink: links.to("ClusterRole", "", to), Label: e.label()}
 		for _, r := range e.rules {
 			row.Rules = append(row.Rules, roleRuleRow{r.text, r.fresh})
 		}

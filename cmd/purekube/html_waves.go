@@ -79,7 +79,8 @@ func newWavePicture(r *drainRequest, plan wavePlan, groups []string) *wavePictur
 		}
 		for _, d := range w.Drains {
 			pods := message.Count(nodeDrain{Drain: d}.evicted(), "pod")
-			lane.Nodes = append(lane.Nodes, waveNode{Name: d.Node, Title: d.Node + ": " + pods + " evicted in " + message.Count(len(d.Rounds), "round")})
+			lane.Nodes = append(lane.Nodes,
+				waveNode{Name: d.Node, Title: d.Node + ": " + pods + " evicted in " + message.Count(len(d.Rounds), "round")})
 		}
 		nodes += len(lane.Nodes)
 		p.Waves = append(p.Waves, lane)

@@ -102,7 +102,8 @@ type (
 
 // writeJSON prints the report for programs.
 func (r *report) writeJSON(w io.Writer) error {
-	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Cores: []jsonCore{}, Skipped: r.Skipped, Notes: r.Notes}
+	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Cores: []jsonCore{},
+		Skipped: r.Skipped, Notes: r.Notes}
 	for _, s := range r.Sections {
 		c := jsonCore{Core: s.Core, Headline: s.Headline, Explanation: s.Explanation, Objects: []jsonObject{}}
 		for _, f := range s.Findings {
@@ -117,7 +118,8 @@ func (r *report) writeJSON(w io.Writer) error {
 // writeDrainsJSON prints drains for programs.
 func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, blockers []drain.Blocker, together bool) error {
 	out := jsonDrains{
-		FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: played(drains), Blockers: blockers, Notes: r.Notes, Errors: r.errors(),
+		FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: played(drains),
+		Blockers: blockers, Notes: r.Notes, Errors: r.errors(),
 	}
 	return encode(w, out)
 }
@@ -125,7 +127,8 @@ func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, blockers []dra
 // writeWavesJSON prints waves for programs.
 func (r *report) writeWavesJSON(w io.Writer, plan drain.Plan, blockers []drain.Blocker) error {
 	out := jsonWaves{
-		FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked, Blockers: blockers, Notes: r.Notes, Errors: r.errors(),
+		FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked,
+		Blockers: blockers, Notes: r.Notes, Errors: r.errors(),
 	}
 	if out.Waves == nil {
 		out.Waves = []drain.Wave{}

@@ -19,17 +19,19 @@ const lintPages = "https://github.com/purekube/purekube/blob/main/docs/lint/"
 
 func registerLint(inv *invocation, flags *pflag.FlagSet) {
 	inv.lintFailOn = lint.Warning
-	flags.Func("fail-on", "exit with status 5 for a finding of this `severity` or a worse one: error, warning, info, none (default warning)", func(text string) error {
-		switch s := lint.Severity(text); s {
-		case lint.Error, lint.Warning, lint.Info:
-			inv.lintFailOn = s
-		case failOnNone:
-			inv.lintFailOn = lint.NoSeverity
-		default:
-			return fmt.Errorf("%q: there is error, warning, info, none", text)
-		}
-		return nil
-	})
+	flags.Func("fail-on",
+		"exit with status 5 for a finding of this `severity` or a worse one: error, warning, info, none (default warning)",
+		func(text string) error {
+			switch s := lint.Severity(text); s {
+			case lint.Error, lint.Warning, lint.Info:
+				inv.lintFailOn = s
+			case failOnNone:
+				inv.lintFailOn = lint.NoSeverity
+			default:
+				return fmt.Errorf("%q: there is error, warning, info, none", text)
+			}
+			return nil
+		})
 }
 
 // linted is what lint prints.
@@ -96,7 +98,8 @@ func (l linted) writeText(w io.Writer, p palette) error {
 			where = visible(at) + ": "
 		}
 		text := visible(titleOf(f.Object) + ": " + messageOf(f))
-		fmt.Fprintf(out, "%s%s %s: %s\n", visibleLine(where), paint[f.Severity](string(f.Severity)), p.object(string(f.Code)), text)
+		fmt.Fprintf(out, "%s%s %s: %s\n", visibleLine(where), paint[f.Severity](string(f.Severity)), p.object(string(f.Code)),
+			text)
 		if !seen[f.Code] {
 			seen[f.Code] = true
 			codes = append(codes, string(f.Code))
@@ -116,7 +119,8 @@ func (l linted) summary() string {
 	for _, f := range l.Findings {
 		counts[f.Severity]++
 	}
-	parts := []string{message.Count(l.objects, "object"), message.Count(counts[lint.Error], "error"), message.Count(counts[lint.Warning], "warning"), fmt.Sprintf("%d info", counts[lint.Info])}
+	parts := []string{message.Count(l.objects, "object"), message.Count(counts[lint.Error], "error"),
+		message.Count(counts[lint.Warning], "warning"), fmt.Sprintf("%d info", counts[lint.Info])}
 	if n := len(l.Suppressed); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d suppressed", n))
 	}
@@ -154,7 +158,8 @@ func (l linted) writeGitHub(w io.Writer) error {
 		annotate(out, "error", at, "purekube", p.String())
 	}
 	for _, f := range l.Findings {
-		annotate(out, level[f.Severity], f.At, string(f.Code), fmt.Sprintf("%s: %s (%s%s.md)", titleOf(f.Object), messageOf(f), lintPages, f.Code))
+		annotate(out, level[f.Severity], f.At, string(f.Code),
+			fmt.Sprintf("%s: %s (%s%s.md)", titleOf(f.Object), messageOf(f), lintPages, f.Code))
 	}
 	return out.Flush()
 }
@@ -172,5 +177,6 @@ func annotate(w io.Writer, level string, at manifests.Ref, titled, message strin
 			properties += fmt.Sprintf("line=%d,", at.Line)
 		}
 	}
-	fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, properties, inProperty.Replace(titled), inCommand.Replace(visible(message)))
+	fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, properties, inProperty.Replace(titled),
+		inCommand.Replace(visible(message)))
 }

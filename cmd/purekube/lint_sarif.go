@@ -89,7 +89,8 @@ var sarifLevels = map[lint.Severity]string{lint.Error: "error", lint.Warning: "w
 // invocation that was not successful.
 func (l linted) writeSARIF(w io.Writer) error {
 	run := sarifRun{Results: []sarifResult{}}
-	run.Tool.Driver = sarifDriver{Name: "purekube", Version: version(), InformationURI: "https://github.com/purekube/purekube"}
+	run.Tool.Driver = sarifDriver{Name: "purekube", Version: version(),
+		InformationURI: "https://github.com/purekube/purekube"}
 	index := map[lint.Code]int{}
 	for i, r := range lint.Rules() {
 		index[r.Code] = i

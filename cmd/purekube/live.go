@@ -63,7 +63,8 @@ const noTimeout = "0"
 // ofCluster reports whether a flag is set that says which cluster is read.
 func (inv *invocation) ofCluster() bool {
 	k := inv.kube
-	return ptr.Deref(k.KubeConfig, "")+ptr.Deref(k.Context, "")+ptr.Deref(k.Impersonate, "")+ptr.Deref(k.Namespace, "") != "" || *k.Timeout != noTimeout
+	return ptr.Deref(k.KubeConfig, "")+ptr.Deref(k.Context, "")+ptr.Deref(k.Impersonate, "")+ptr.Deref(k.Namespace,
+		"") != "" || *k.Timeout != noTimeout
 }
 
 // readCluster reads the objects that the answer rests on from the cluster. If that fails, nothing is answered.
@@ -112,8 +113,9 @@ func (inv *invocation) newReader(w io.Writer, progress func(int)) (*liveReader, 
 }
 
 // errNoCluster is the error where nothing says what to read.
-var errNoCluster = errors.New("nothing to read: no kubeconfig names a cluster. Name files or directories with -f, or pipe kubectl get " +
-	"into it (--demo is the cluster embedded in purekube)")
+var errNoCluster = errors.New(
+	"nothing to read: no kubeconfig names a cluster. Name files or directories with -f, or pipe kubectl get " +
+		"into it (--demo is the cluster embedded in purekube)")
 
 // withoutPassword is the URL of an API server as it is printed: its server may have a user and a password in it.
 func withoutPassword(host string) string {
@@ -137,14 +139,17 @@ func (inv *invocation) reads() []schema.GroupKind {
 			names = append(names, c.reads...)
 		}
 	}
-	return kindsNamed(slices.DeleteFunc(slices.Clone(readOrder), func(kind string) bool { return !slices.Contains(names, kind) }))
+	return kindsNamed(slices.DeleteFunc(slices.Clone(readOrder), func(kind string) bool {
+		return !slices.Contains(names, kind)
+	}))
 }
 
 // drains reports whether the answer has drains of nodes.
 func (inv *invocation) drains() bool {
 	// The error was said before anything is read.
 	key, _, _ := parseObject(inv.about)
-	return inv.command.name == "drain" || inv.command.name == "report" || inv.command.name == "explain" && key.Kind == "Node"
+	return inv.command.name == "drain" || inv.command.name == "report" || inv.command.name == "explain" &&
+		key.Kind == "Node"
 }
 
 // readOrder is the order in which the kinds are read. A cluster changes meanwhile, and nothing has all of it at one
@@ -154,7 +159,8 @@ func (inv *invocation) drains() bool {
 // missing allows everything.
 var readOrder = []string{
 	"ServiceCIDR", "IPAddress", "ResourceClaim", "ResourceClaimTemplate", "Pod",
-	"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler",
+	"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob",
+	"HorizontalPodAutoscaler",
 	"Node", "ClusterRole", "PodDisruptionBudget",
 }
 
@@ -219,9 +225,11 @@ func (l *liveReader) lists(ctx context.Context, kinds []schema.GroupKind) (zippe
 		list, err := l.list(ctx, kind, resource)
 		switch {
 		case apierrors.IsForbidden(err):
-			denied = append(denied, problem{what: fmt.Sprintf("no right to list %s in %s: %v", resource.Resource, l.scope(kind), err)})
+			denied = append(denied,
+				problem{what: fmt.Sprintf("no right to list %s in %s: %v", resource.Resource, l.scope(kind), err)})
 		case apierrors.IsNotFound(err):
-			denied = append(denied, problem{what: fmt.Sprintf("the API server does not serve %s of %s", resource.Resource, resource.GroupVersion())})
+			denied = append(denied,
+				problem{what: fmt.Sprintf("the API server does not serve %s of %s", resource.Resource, resource.GroupVersion())})
 		case err != nil:
 			return nil, nil, fmt.Errorf("list of %s: %w", resource.Resource, err)
 		default:
@@ -232,7 +240,9 @@ func (l *liveReader) lists(ctx context.Context, kinds []schema.GroupKind) (zippe
 }
 
 // load returns the objects of the lists, with the scales that no list has.
-func (l *liveReader) load(ctx context.Context, lists zippedLists, denied []problem, o manifests.Options) (*cluster, error) {
+func (l *liveReader) load(
+	ctx context.Context, lists zippedLists, denied []problem, o manifests.Options,
+) (*cluster, error) {
 	c := &cluster{Set: &manifests.Set{}}
 	if o.Files = lists; len(lists) > 0 {
 		c = load(o, slices.Sorted(maps.Keys(lists))...)
@@ -244,7 +254,8 @@ func (l *liveReader) load(ctx context.Context, lists zippedLists, denied []probl
 	})
 	if l.namespace != "" && len(denied) == 0 && !found {
 		// The API server lists a namespace that does not exist as one without objects.
-		c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("no object of these kinds is in namespace %s", l.namespace)})
+		c.Notes = append(c.Notes,
+			manifests.Note{Text: fmt.Sprintf("no object of these kinds is in namespace %s", l.namespace)})
 	}
 	return c, l.addScales(ctx, c)
 }
@@ -292,7 +303,9 @@ func (l *liveReader) path(kind schema.GroupKind) string {
 }
 
 // list returns all objects of the kind as one list, zipped. A list that expired between two pages begins again.
-func (l *liveReader) list(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
+func (l *liveReader) list(
+	ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource,
+) ([]byte, error) {
 	var err error
 	for range 1 + restarts {
 		var list []byte
@@ -313,7 +326,9 @@ type listPage struct {
 	Items []stdjson.RawMessage `json:"items"`
 }
 
-func (l *liveReader) pages(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]byte, error) {
+func (l *liveReader) pages(
+	ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource,
+) ([]byte, error) {
 	var list *listWriter
 	next := ""
 	for {
@@ -368,7 +383,9 @@ type listWriter struct {
 func newListWriter(kind schema.GroupKind, resource schema.GroupVersionResource, version string) *listWriter {
 	w := &listWriter{kind: fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, resource.GroupVersion().String(), kind.Kind)}
 	w.archive = zip.NewWriter(&w.zipped)
-	w.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	w.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
 	w.list, _ = w.archive.Create(resource.Resource)
 	fmt.Fprintf(w.list, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":%q},"items":[`,
 		resource.GroupVersion().String(), kind.Kind+"List", version)
@@ -414,8 +431,9 @@ func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 		asked[*need] = true
 		if scales[need.Namespace]++; scales[need.Namespace] > l.maxScales {
 			if scales[need.Namespace] == l.maxScales+1 {
-				c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf("only %d scales of namespace %s are looked up: the others are not known",
-					l.maxScales, need.Namespace)})
+				c.Notes = append(c.Notes,
+					manifests.Note{Text: fmt.Sprintf("only %d scales of namespace %s are looked up: the others are not known",
+						l.maxScales, need.Namespace)})
 			}
 			continue
 		}
@@ -440,7 +458,8 @@ func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 		}
 		replicas := scale.Spec.Replicas
 		c.CustomWorkloads = append(c.CustomWorkloads, &manifests.CustomWorkload{
-			TypeMeta: metav1.TypeMeta{APIVersion: need.APIVersion, Kind: need.Kind}, ObjectMeta: scale.ObjectMeta, Replicas: &replicas,
+			TypeMeta: metav1.TypeMeta{APIVersion: need.APIVersion, Kind: need.Kind}, ObjectMeta: scale.ObjectMeta,
+			Replicas: &replicas,
 		})
 	}
 	return nil

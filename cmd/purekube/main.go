@@ -112,14 +112,16 @@ func (inv *invocation) load(sys system) *cluster {
 	p := sys.progress()
 	defer p.done()
 	o := manifests.Options{
-		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count, Transform: (&slimmer{}).slim,
+		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count,
+		Transform: (&slimmer{}).slim,
 	}
 	paths := inv.paths
 	switch {
 	case inv.demo:
 		o.Files = embedded
 		paths = []string{"cluster"}
-		fmt.Fprintln(sys.notes(*inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
+		fmt.Fprintln(sys.notes(*inv),
+			"The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
 	case len(paths) == 0:
 		paths = []string{"-"}
 	}
@@ -153,7 +155,8 @@ func (inv *invocation) takeTime(c *cluster) {
 	// lint says nothing that depends on the time, and the embedded cluster is as old as it is.
 	if inv.now.Sub(t) > maxAge && inv.command.name != "lint" && !inv.demo {
 		c.Notes = append(c.Notes, manifests.Note{
-			Text: fmt.Sprintf("the time is taken to be %s, the newest in the input: --now sets another", t.UTC().Format(time.RFC3339)),
+			Text: fmt.Sprintf("the time is taken to be %s, the newest in the input: --now sets another",
+				t.UTC().Format(time.RFC3339)),
 		})
 	}
 	inv.now, inv.nowFrom = t, nowFromInput

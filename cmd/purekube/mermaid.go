@@ -56,7 +56,9 @@ func (g roleGraph) mermaid(w io.Writer) {
 			fmt.Fprintf(w, "  style role%d stroke:#b26a00,stroke-width:3px\n", i)
 		}
 	}
-	fmt.Fprint(w, "```\n\nRules go along the arrows. +1: one of the rules is not in the ClusterRole at the arrow's head yet. A thick frame: the plan rewrites the rules (orange) or ended with an error (red).\n\n")
+	fmt.Fprint(w,
+		"```\n\nRules go along the arrows. +1: one of the rules is not in the ClusterRole at the arrow's head yet. A thick "+
+			"frame: the plan rewrites the rules (orange) or ended with an error (red).\n\n")
 }
 
 // label is "3 rules, +1".
@@ -99,7 +101,9 @@ func (g claimGraph) mermaid(w io.Writer) {
 			}
 		}
 	}
-	fmt.Fprint(w, "```\n\nAn arrow leads to each consumer in the claim's status, with what the plan makes of it. Dotted: a pod that names the claim and has no reservation.\n\n")
+	fmt.Fprint(w,
+		"```\n\nAn arrow leads to each consumer in the claim's status, with what the plan makes of it. Dotted: a pod that "+
+			"names the claim and has no reservation.\n\n")
 }
 
 // mermaidText is a quoted label. All but letters, digits and what never has a meaning in Mermaid stands as a

@@ -3,7 +3,8 @@ package main
 // poolLabels name the pool of a node. A provider's label goes before the type of the machine.
 var poolLabels = []string{
 	"karpenter.sh/nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
-	"cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "doks.digitalocean.com/node-pool", "node.kubernetes.io/instance-type",
+	"cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "doks.digitalocean.com/node-pool",
+	"node.kubernetes.io/instance-type",
 }
 
 // nodePoolName is the label of a pool. It is zero for a node without one.

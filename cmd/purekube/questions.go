@@ -114,8 +114,9 @@ func (c *cluster) refusal(q question) *problem {
 	if len(missing) == 0 {
 		return nil
 	}
-	return may(fmt.Sprintf("the input has no %s. Get what the answer rests on with %q. If the cluster has none, add --none %s",
-		strings.Join(missing, ", no "), getCommand(q.dump), strings.Join(names, ",")))
+	return may(
+		fmt.Sprintf("the input has no %s. Get what the answer rests on with %q. If the cluster has none, add --none %s",
+			strings.Join(missing, ", no "), getCommand(q.dump), strings.Join(names, ",")))
 }
 
 // article is the kind behind "a" or "an".
@@ -146,7 +147,8 @@ func getCommand(kinds []string) string {
 
 // shortNames are how kubectl calls the kinds that the cores read.
 var shortNames = map[string]string{
-	"Node": "nodes", "Pod": "pods", "ReplicationController": "rc", "ReplicaSet": "rs", "Deployment": "deploy", "StatefulSet": "sts",
+	"Node": "nodes", "Pod": "pods", "ReplicationController": "rc", "ReplicaSet": "rs", "Deployment": "deploy",
+	"StatefulSet": "sts",
 	"ClusterRole": "clusterroles", "ServiceCIDR": "servicecidrs", "IPAddress": "ipaddresses", "PodDisruptionBudget": "pdb",
 	"ResourceClaim": "resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplates",
 }

@@ -15,7 +15,8 @@ import (
 )
 
 func planRBACAggregate(c *cluster, set settings) section {
-	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: c.ClusterRoles}, rbacaggregate.Options{MatchUpstream: set.matchUpstream})
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: c.ClusterRoles},
+		rbacaggregate.Options{MatchUpstream: set.matchUpstream})
 	planned, err := index.PlanAll()
 	outcomes := map[string]rbacaggregate.Outcome{}
 	for _, o := range planned {
@@ -45,12 +46,13 @@ func planRBACAggregate(c *cluster, set settings) section {
 			// Its error is the outcome's.
 			explanation, _ = index.Explain(rbacaggregate.Key(name))
 		}
-		f := findingOf(purekube.Key{Kind: "ClusterRole", Name: name}, o.Result, o.Err, func(a rbacaggregate.Action) (more, why string) {
-			if set, ok := a.(rbacaggregate.SetRules); ok {
-				return describeRules(roles[name].Rules, set.Rules, explanation.Rules)
-			}
-			return "", ""
-		})
+		f := findingOf(purekube.Key{Kind: "ClusterRole", Name: name}, o.Result, o.Err,
+			func(a rbacaggregate.Action) (more, why string) {
+				if set, ok := a.(rbacaggregate.SetRules); ok {
+					return describeRules(roles[name].Rules, set.Rules, explanation.Rules)
+				}
+				return "", ""
+			})
 		f.Reasons = reasonsOf(explanation.Reasons)
 		if set.explain {
 			f.Explanation, f.Explained = explainRules(explanation), explanation

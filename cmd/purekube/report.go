@@ -123,7 +123,9 @@ type action struct {
 
 // findingOf turns a plan's result into a finding. Describe adds to the action's own line and
 // says what called for it.
-func findingOf[A purekube.Action](object purekube.Key, r purekube.Result[A], err error, describe func(A) (more, why string)) finding {
+func findingOf[A purekube.Action](
+	object purekube.Key, r purekube.Result[A], err error, describe func(A) (more, why string),
+) finding {
 	f := finding{Object: object, Events: r.Events, Needs: r.Needs, RecheckAt: r.RecheckAt, Err: err}
 	for _, a := range r.Actions {
 		more, why := describe(a)
@@ -145,7 +147,8 @@ func (r *report) has(core string) bool {
 // note says which kinds are not in the input, where objects of them would have answered what the plan leaves open.
 func (r *report) note(c core, s section, objects *cluster) {
 	budgets, pods := len(objects.Budgets) > 0, len(objects.Pods) > 0
-	open := map[string]bool{"Pod": c.name == "disruption" && budgets, "PodDisruptionBudget": c.name == "disruption" && pods}
+	open := map[string]bool{"Pod": c.name == "disruption" && budgets, "PodDisruptionBudget": c.name == "disruption" &&
+		pods}
 	for _, f := range s.Findings {
 		for _, n := range f.Needs {
 			open[n.Kind] = true
@@ -162,7 +165,8 @@ func (r *report) note(c core, s section, objects *cluster) {
 func (r *report) sayUndecided(sys system) {
 	for _, s := range r.Sections {
 		for _, f := range s.Undecided {
-			text := fmt.Sprintf("--fail-on never: %s: not known whether it ever allows a disruption: %s", titleOf(f.Object), f.NotKnown)
+			text := fmt.Sprintf("--fail-on never: %s: not known whether it ever allows a disruption: %s", titleOf(f.Object),
+				f.NotKnown)
 			if f.NoPods {
 				text += " (--ignore-budgets-without-pods leaves such budgets out)"
 			}
@@ -220,7 +224,9 @@ func (r *report) addProblems(err error, about purekube.Key, c *cluster) {
 		p := problemOf(err, about, c)
 		bare := p.String()
 		if about.Kind == "PodDisruptionBudget" && strings.HasSuffix(p.what, noScale) {
-			p.what += fmt.Sprintf(": %s allows no disruption while it selects these pods. Use minAvailable with a number there, or another selector", titleOf(about))
+			p.what += fmt.Sprintf(
+				": %s allows no disruption while it selects these pods. Use minAvailable with a number there, or another selector",
+				titleOf(about))
 		}
 		r.addProblem(p)
 		r.said[bare] = true
@@ -253,11 +259,13 @@ func problemOf(err error, about purekube.Key, c *cluster) problem {
 	if wrong.Err != nil {
 		what = oneLine(wrong.Err.Error())
 	}
-	if (wrong.Field == "spec.minAvailable" || wrong.Field == "spec.maxUnavailable") && wrong.Kind == "PodDisruptionBudget" {
+	if (wrong.Field == "spec.minAvailable" || wrong.Field == "spec.maxUnavailable") &&
+		wrong.Kind == "PodDisruptionBudget" {
 		what += `: must be a number, or a percentage such as "30%"`
 	}
 	// No API server holds an object twice.
-	return problem{refs: c.refs(at), object: titleOf(at), field: wrong.Field, what: what, ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
+	return problem{refs: c.refs(at), object: titleOf(at), field: wrong.Field, what: what,
+		ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
 }
 
 // somethingToDo reports whether any controller would write or look something up now.

@@ -6,7 +6,8 @@ func registerReport(inv *invocation, flags *pflag.FlagSet) {
 	registerCores(inv, flags)
 	registerFailOn(inv, flags, failOns)
 	inv.drain.register(flags)
-	inv.drain.registerWaves(flags, "draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
+	inv.drain.registerWaves(flags,
+		"draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
 }
 
 // runReport prints the page or the graphs.

@@ -54,7 +54,8 @@ func newJSONRequest(r purekube.Request) *jsonRequest {
 		Irreversible: r.Irreversible,
 	}
 	if t := r.Template; t != nil {
-		j.Template = &jsonTemplate{Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource, Namespace: t.Namespace, Name: t.Name, UID: t.UID}
+		j.Template = &jsonTemplate{Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
+			Namespace: t.Namespace, Name: t.Name, UID: t.UID}
 	}
 	if r.Object != nil {
 		j.Object = r.Object

@@ -43,9 +43,10 @@ func planResourceClaim(c *cluster, set settings) section {
 	s := section{Headline: claimsHeadline(c), Err: whole}
 	for _, key := range keys {
 		o := byKey[key]
-		f := findingOf(purekube.Key{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
-			return "", whyClaim(a, reasons[key])
-		})
+		f := findingOf(purekube.Key{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err,
+			func(a resourceclaim.Action) (more, why string) {
+				return "", whyClaim(a, reasons[key])
+			})
 		f.Reasons = reasonsOf(reasons[key])
 		if e, found := explained[key]; set.explain && found {
 			f.Explained = e
@@ -113,11 +114,14 @@ func whyClaim(a resourceclaim.Action, reasons []resourceclaim.Reason) string {
 // releasedFrom are the reasons for each consumer that is taken away.
 func releasedFrom(a resourceclaim.Release, reasons []resourceclaim.Reason) []string {
 	gone := []resourceclaim.Code{
-		resourceclaim.ReasonConsumerDeleted, resourceclaim.ReasonConsumerReplaced, resourceclaim.ReasonConsumerDone, resourceclaim.ReasonConsumerGone,
+		resourceclaim.ReasonConsumerDeleted, resourceclaim.ReasonConsumerReplaced, resourceclaim.ReasonConsumerDone,
+		resourceclaim.ReasonConsumerGone,
 	}
 	var texts []string
 	for _, r := range reasons {
-		released := slices.ContainsFunc(a.Removed, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.Name == r.Object.Name })
+		released := slices.ContainsFunc(a.Removed, func(c resourcev1.ResourceClaimConsumerReference) bool {
+			return c.Name == r.Object.Name
+		})
 		if slices.Contains(gone, r.Code) && released {
 			texts = append(texts, r.Message)
 		}

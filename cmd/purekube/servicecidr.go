@@ -37,9 +37,10 @@ func planServiceCIDR(c *cluster, set settings) section {
 	explanations, _ := index.ExplainAll()
 	for _, e := range explanations {
 		o := outcomes[e.Key]
-		f := findingOf(purekube.Key{Kind: e.Key.Kind, Name: e.Key.Name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
-			return "", whyServiceCIDR(a, e.Deletion)
-		})
+		f := findingOf(purekube.Key{Kind: e.Key.Kind, Name: e.Key.Name}, o.Result, o.Err,
+			func(a servicecidr.Action) (more, why string) {
+				return "", whyServiceCIDR(a, e.Deletion)
+			})
 		f.Reasons = reasonsOf(e.Reasons)
 		if set.explain {
 			f.Explanation, f.Explained = explainServiceCIDR(cidrs[e.Key.Name], e), e

@@ -40,7 +40,8 @@ func (s *slimmer) slimPod(p *corev1.Pod) {
 	p.Spec.Containers = once(s, slimContainers(p.Spec.Containers))
 	p.Spec.InitContainers = once(s, slimContainers(p.Spec.InitContainers))
 	p.Spec.EphemeralContainers = nil
-	p.Spec.Tolerations, p.Spec.NodeSelector, p.Spec.Affinity = once(s, p.Spec.Tolerations), once(s, p.Spec.NodeSelector), once(s, p.Spec.Affinity)
+	p.Spec.Tolerations, p.Spec.NodeSelector, p.Spec.Affinity = once(s, p.Spec.Tolerations), once(s, p.Spec.NodeSelector),
+		once(s, p.Spec.Affinity)
 	p.Spec.TopologySpreadConstraints, p.Spec.SecurityContext = nil, nil
 	// kubectl drain asks for the flag --delete-emptydir-data.
 	p.Spec.Volumes = once(s, slices.DeleteFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir == nil }))
@@ -65,7 +66,8 @@ func slimContainers(containers []corev1.Container) []corev1.Container {
 func slimStatuses(statuses []corev1.ContainerStatus) (resized []corev1.ContainerStatus) {
 	for _, c := range statuses {
 		if c.AllocatedResources != nil || c.Resources != nil {
-			resized = append(resized, corev1.ContainerStatus{Name: c.Name, AllocatedResources: c.AllocatedResources, Resources: c.Resources})
+			resized = append(resized,
+				corev1.ContainerStatus{Name: c.Name, AllocatedResources: c.AllocatedResources, Resources: c.Resources})
 		}
 	}
 	return resized

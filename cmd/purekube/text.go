@@ -170,7 +170,9 @@ func needText(n purekube.Need) string {
 func howToAdd(n purekube.Need) string {
 	group := schema.FromAPIVersionAndKind(n.APIVersion, n.Kind).Group
 	words := []string{n.Kind, n.Name, cmp.Or(n.Namespace, "x"), cmp.Or(group, "x")}
-	if slices.ContainsFunc(words, func(word string) bool { return len(validation.IsDNS1123Subdomain(strings.ToLower(word))) > 0 }) {
+	if slices.ContainsFunc(words, func(word string) bool {
+		return len(validation.IsDNS1123Subdomain(strings.ToLower(word))) > 0
+	}) {
 		return ""
 	}
 	resource := strings.ToLower(n.Kind)

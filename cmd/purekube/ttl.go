@@ -35,7 +35,8 @@ func planTTL(c *cluster, set settings) section {
 	why, _ := index.ExplainStep()
 	explanations, _ := index.ExplainAll()
 
-	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", message.Count(why.Nodes, "node"), why.Step, why.Boundary.TTL, bounds(why)), Err: err}
+	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", message.Count(why.Nodes, "node"), why.Step,
+		why.Boundary.TTL, bounds(why)), Err: err}
 	reasons := map[purekube.Key][]ttl.Reason{}
 	explained := map[purekube.Key]ttl.Explanation{}
 	annotations := map[purekube.Key]string{}

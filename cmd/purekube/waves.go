@@ -84,7 +84,9 @@ func (r *drainRequest) wavesText() string {
 }
 
 // writeWaves prints a table of the waves with the nodes of each, and the drains of the nodes that are in none.
-func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, blockers []drain.Blocker, notes []string) error {
+func (r *drainRequest) writeWaves(
+	w io.Writer, p palette, plan wavePlan, blockers []drain.Blocker, notes []string,
+) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	t.line(0, "", r.command()+r.wavesText(), t.p.core)
@@ -95,7 +97,8 @@ func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan, blocker
 	nodes := 0
 	for i, wave := range plan.Waves {
 		nodes += len(wave.Nodes)
-		row := []string{strconv.Itoa(i + 1), strconv.Itoa(len(wave.Nodes)), strconv.Itoa(evicted(wave)), strconv.Itoa(rounds(wave))}
+		row := []string{strconv.Itoa(i + 1), strconv.Itoa(len(wave.Nodes)), strconv.Itoa(evicted(wave)),
+			strconv.Itoa(rounds(wave))}
 		if r.by != "" {
 			row = append(row, wave.Group)
 		}

@@ -102,7 +102,8 @@ func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	}
 	causes := slices.SortedFunc(maps.Keys(found), func(a, b cause) int {
 		return cmp.Or(
-			cmp.Compare(len(found[b].Alone), len(found[a].Alone)), cmp.Compare(len(found[b].Nodes), len(found[a].Nodes)), compareCauses(a, b),
+			cmp.Compare(len(found[b].Alone), len(found[a].Alone)), cmp.Compare(len(found[b].Nodes), len(found[a].Nodes)),
+			compareCauses(a, b),
 		)
 	})
 	blockers := make([]Blocker, len(causes))
@@ -164,17 +165,21 @@ func causesOf(d Drain) map[cause]*obstacle {
 			of.shortfall = max(of.shortfall, r.Eviction.Shortfall)
 		case len(r.Eviction.Blocking) > 1:
 			all := r.Eviction.Blocking
-			add(cause{cause: CauseSeveralBudgets, budgets: list(all, len(all))}, "pods are selected by several budgets: "+list(all, budgetsNamed), r.Pod)
+			add(cause{cause: CauseSeveralBudgets, budgets: list(all, len(all))},
+				"pods are selected by several budgets: "+list(all, budgetsNamed), r.Pod)
 		default:
-			add(cause{cause: CausePod, object: disruption.PodKey(r.Pod.Namespace, r.Pod.Name)}, "pod "+r.Pod.String()+": "+r.Message, r.Pod)
+			add(cause{cause: CausePod, object: disruption.PodKey(r.Pod.Namespace, r.Pod.Name)},
+				"pod "+r.Pod.String()+": "+r.Message, r.Pod)
 		}
 	}
 	for _, p := range d.Pending {
-		add(cause{cause: CauseNoRoom}, fmt.Sprintf("evicted pods find no node, such as %s: %s", p.Pod, strings.TrimSuffix(p.Message, ".")), p.Pod)
+		add(cause{cause: CauseNoRoom},
+			fmt.Sprintf("evicted pods find no node, such as %s: %s", p.Pod, strings.TrimSuffix(p.Message, ".")), p.Pod)
 	}
 	for _, n := range d.Needs {
 		object := purekube.Key{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
-		add(cause{cause: CauseLookup, object: object, need: n}, "needs "+cmp.Or(n.Subresource, "object")+" of "+object.String())
+		add(cause{cause: CauseLookup, object: object, need: n},
+			"needs "+cmp.Or(n.Subresource, "object")+" of "+object.String())
 	}
 	return causes
 }

@@ -43,7 +43,9 @@ func (o Options) treat(pod *corev1.Pod) treatment {
 		return treatment{code: ReasonMirrorPod, message: "mirror pod: the kubelet runs it from a file"}
 	case podstate.Terminal(pod):
 		return treatment{}
-	case !o.DeleteEmptyDirData && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil }):
+	case !o.DeleteEmptyDirData && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.EmptyDir != nil
+	}):
 		return treatment{stops: true, code: ReasonLocalStorage,
 			message: "cannot delete Pods with local storage (use --delete-emptydir-data to override)"}
 	case !o.Force && metav1.GetControllerOfNoCopy(pod) == nil:
@@ -88,7 +90,9 @@ func (o Options) down(pod *corev1.Pod) string {
 		return ""
 	}
 	n := o.inventory.nodes[i]
-	outOfService := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	outOfService := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeOutOfService
+	})
 	if n.never == "" || n.never == notReady && outOfService {
 		return ""
 	}
@@ -114,7 +118,8 @@ func sorted(x *disruption.Index, node string, o Options) (d Drain, left []*corev
 		case t.code == "" && o.down(pod) != "":
 			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: ReasonNodeNotReady, Message: o.down(pod)})
 		case t.code == "" && o.stuck(pod, x.Now()):
-			message := "the pod should have been gone by " + pod.DeletionTimestamp.UTC().Format(time.RFC3339) + " and is still there: " +
+			message := "the pod should have been gone by " + pod.DeletionTimestamp.UTC().Format(time.RFC3339) +
+				" and is still there: " +
 				"its node may be down, or a finalizer may keep it"
 			if x.Now().IsZero() {
 				message = "the pod is being deleted; Snapshot.Now is zero, so it is unknown whether it is stuck"

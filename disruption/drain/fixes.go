@@ -240,7 +240,8 @@ func like(of *inventory, i int) *corev1.Node {
 		another.Name += "-another"
 	}
 	another.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool {
-		return t.Key == corev1.TaintNodeUnschedulable || t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+		return t.Key == corev1.TaintNodeUnschedulable || t.Key == corev1.TaintNodeNotReady ||
+			t.Key == corev1.TaintNodeUnreachable
 	})
 	another.Status.Allocatable = n.Status.Allocatable
 	another.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -268,7 +269,9 @@ func (f *fixer) budget(nodes []string) []Fix {
 }
 
 // number gives the budget the number that lets one pod go, or else as many as there are on the fullest node.
-func (f *fixer) number(nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int64) []Fix {
+func (f *fixer) number(
+	nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int64,
+) []Fix {
 	counts := e.Computed
 	on := map[string]int64{}
 	var healthy int64
@@ -309,7 +312,9 @@ func (f *fixer) number(nodes []string, budget *policyv1.PodDisruptionBudget, e *
 }
 
 // withSpec is the cluster with another spec of the budget.
-func (f *fixer) withSpec(budget *policyv1.PodDisruptionBudget, change func(*policyv1.PodDisruptionBudgetSpec)) *disruption.Index {
+func (f *fixer) withSpec(
+	budget *policyv1.PodDisruptionBudget, change func(*policyv1.PodDisruptionBudgetSpec),
+) *disruption.Index {
 	changed := *budget
 	change(&changed.Spec)
 	x, _ := f.x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{&changed}})
@@ -369,7 +374,8 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 	for i := range more {
 		another := returned(pod, stamp(f.x.Now()))
 		another.Labels = labels
-		another.Name, another.UID = fmt.Sprintf("%s-another-%d", pod.Name, i), types.UID(fmt.Sprintf("%s/another-%d", pod.UID, i))
+		another.Name, another.UID = fmt.Sprintf("%s-another-%d", pod.Name, i),
+			types.UID(fmt.Sprintf("%s/another-%d", pod.UID, i))
 		if object.Kind == statefulSetKind {
 			another.Name = fmt.Sprintf("%s-%d", object.Name, replicas-more+i)
 		}
@@ -395,7 +401,9 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 
 // scaledUp returns the workload of the pod with more replicas, and its ReplicaSet. It returns 0 replicas for a workload
 // that the snapshot does not have.
-func scaledUp(x *disruption.Index, pod *corev1.Pod, more int32) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
+func scaledUp(
+	x *disruption.Index, pod *corev1.Pod, more int32,
+) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
 	scale := func(kind string, of metav1.Object, to *int32) *int32 {
 		object = purekube.Key{Kind: kind, Namespace: of.GetNamespace(), Name: of.GetName()}
 		replicas = ptr.Deref(to, 1) + more

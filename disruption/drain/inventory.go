@@ -83,7 +83,9 @@ func (v *inventory) sort() {
 	for i := range v.order {
 		v.order[i] = i
 	}
-	slices.SortFunc(v.order, func(a, b int) int { return cmp.Or(cmp.Compare(v.running[a], v.running[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(v.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(v.running[a], v.running[b]), cmp.Compare(a, b))
+	})
 	v.shapes = map[string]*shape{}
 }
 
@@ -156,7 +158,8 @@ func (v *inventory) refuses(i int, s *shape, pod *corev1.Pod, room func(i int) *
 		if !v.fits(pod, n.Node) {
 			return []string{unfitting}
 		}
-	case n.Spec.Unschedulable && !s.tolerates(corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+	case n.Spec.Unschedulable &&
+		!s.tolerates(corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
 		return []string{unschedulable}
 	case slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return (t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute) && !s.tolerates(t)
@@ -197,7 +200,8 @@ type room struct {
 
 // roomOf is the room of a node without the pods that leave it.
 func roomOf(x *disruption.Index, n *corev1.Node, leaves map[types.NamespacedName]bool) *room {
-	left := &room{free: amountsOf(n.Status.Allocatable), pods: n.Status.Allocatable.Pods().Value(), ports: map[hostPort][]string{}}
+	left := &room{free: amountsOf(n.Status.Allocatable), pods: n.Status.Allocatable.Pods().Value(),
+		ports: map[hostPort][]string{}}
 	pods, duplicates := x.PodsOnNode(n.Name)
 	left.unclear = len(duplicates) > 0 // it is not known what they request
 	for _, pod := range pods {
@@ -264,5 +268,6 @@ func addressOf(p corev1.ContainerPort) string { return cmp.Or(p.HostIP, everyAdd
 // hasPort reports whether a pod on the node has the port of the host.
 func (r *room) hasPort(p corev1.ContainerPort) bool {
 	taken := r.ports[portOf(p)]
-	return len(taken) > 0 && (addressOf(p) == everyAddress || slices.Contains(taken, everyAddress) || slices.Contains(taken, addressOf(p)))
+	return len(taken) > 0 &&
+		(addressOf(p) == everyAddress || slices.Contains(taken, everyAddress) || slices.Contains(taken, addressOf(p)))
 }

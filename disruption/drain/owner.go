@@ -28,7 +28,8 @@ func ownerOf(pod *corev1.Pod) *owner {
 	if ref == nil {
 		return nil
 	}
-	return &owner{pod.Namespace, metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}}
+	return &owner{pod.Namespace,
+		metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}}
 }
 
 // ownerState says which of its pods a controller recreates in the course of a drain.

@@ -63,7 +63,8 @@ type queue struct {
 type limit struct{ pods, changed int }
 
 func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
-	p := &planner{x: x, o: o, rounds: o.rounds(), changed: map[any]int{}, surplus: map[owner]bool{}, refuses: map[queue]limit{}}
+	p := &planner{x: x, o: o, rounds: o.rounds(), changed: map[any]int{}, surplus: map[owner]bool{},
+		refuses: map[queue]limit{}}
 	if o.Budgets == AsWritten {
 		p.rounds = 1 // nothing is recreated, so no later round lets more pods go
 	}
@@ -436,7 +437,9 @@ func (m members) beside(nodes []*candidate) []*candidate {
 
 // drained reports whether all pods went.
 func (w *drainer) drained() bool {
-	return !w.never && w.waiting == 0 && !slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.refused)+len(n.unknown)+len(n.pending) > 0 })
+	return !w.never && w.waiting == 0 && !slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool {
+		return len(n.refused)+len(n.unknown)+len(n.pending) > 0
+	})
 }
 
 // leavesPending reports whether a recreated pod found no node.

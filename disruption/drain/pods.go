@@ -28,7 +28,9 @@ import (
 // wrong with the objects as a whole. With options that are wrong no pod has a verdict.
 //
 // It costs O(log n) for each pod.
-func Pods(x *disruption.Index, pods []types.NamespacedName, o Options) ([]disruption.Eviction, *disruption.Index, error) {
+func Pods(
+	x *disruption.Index, pods []types.NamespacedName, o Options,
+) ([]disruption.Eviction, *disruption.Index, error) {
 	evictions := make([]disruption.Eviction, len(pods))
 	if err := optionsErr(x, o); err != nil {
 		return evictions, x, err
@@ -41,7 +43,8 @@ func Pods(x *disruption.Index, pods []types.NamespacedName, o Options) ([]disrup
 		pod := w.x.Pod(name)
 		if pod == nil {
 			if _, err := x.CheckEviction(name, disruption.AsWritten); errors.Is(err, purekube.ErrNotFound) {
-				problems.Add(&purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Err: purekube.ErrNotFound})
+				problems.Add(
+					&purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Err: purekube.ErrNotFound})
 			}
 			continue
 		}

@@ -77,7 +77,9 @@ func (w *drainer) gone() []*corev1.Pod {
 			}
 		}
 	}
-	slices.SortFunc(gone, func(a, b *corev1.Pod) int { return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)) })
+	slices.SortFunc(gone, func(a, b *corev1.Pod) int {
+		return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b))
+	})
 	return gone
 }
 

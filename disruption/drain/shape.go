@@ -39,7 +39,8 @@ type term struct {
 
 // shapeOf returns the shape of the pod, each shape once. With Options.Fits, pods of one shape may fit differently.
 func (v *inventory) shapeOf(pod *corev1.Pod) *shape {
-	s := &shape{requests: requestsOf(pod), ports: hostPorts(pod), tolerations: pod.Spec.Tolerations, reasons: map[string]int{}}
+	s := &shape{requests: requestsOf(pod), ports: hostPorts(pod), tolerations: pod.Spec.Tolerations,
+		reasons: map[string]int{}}
 	required := requiredAffinity(pod)
 	if v.fits != nil {
 		return s.selecting(pod.Spec.NodeSelector, required)
@@ -110,9 +111,10 @@ func malformed(f corev1.NodeSelectorRequirement) bool {
 // selects reports whether the node has the labels and the name that the pod asks for.
 func (s *shape) selects(n *corev1.Node) bool {
 	return s.selector.Matches(labels.Set(n.Labels)) && (!s.affine || slices.ContainsFunc(s.terms, func(t term) bool {
-		return t.labels.Matches(labels.Set(n.Labels)) && !slices.ContainsFunc(t.names, func(f corev1.NodeSelectorRequirement) bool {
-			return (f.Operator == corev1.NodeSelectorOpIn) != (f.Values[0] == n.Name)
-		})
+		return t.labels.Matches(labels.Set(n.Labels)) &&
+			!slices.ContainsFunc(t.names, func(f corev1.NodeSelectorRequirement) bool {
+				return (f.Operator == corev1.NodeSelectorOpIn) != (f.Values[0] == n.Name)
+			})
 	}))
 }
 
@@ -276,7 +278,9 @@ func requestsOfContainer(pod *corev1.Pod, c *corev1.Container, statuses []corev1
 
 // infeasible reports whether the node can never give the pod what its spec asks for since it was resized.
 func infeasible(pod *corev1.Pod) bool {
-	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodResizePending
+	})
 	return i >= 0 && pod.Status.Conditions[i].Reason == corev1.PodReasonInfeasible
 }
 

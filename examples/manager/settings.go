@@ -16,7 +16,8 @@ import (
 	"github.com/purekube/purekube/clientgo"
 )
 
-const withoutLease = "without a Lease two managers create two claims for each pod and keep overwriting each other's TTLs"
+const withoutLease = "without a Lease two managers create two claims for each pod and keep overwriting each other's " +
+	"TTLs"
 
 // settings are the manager's flags.
 type settings struct {
@@ -30,20 +31,30 @@ func parseSettings(args []string, out io.Writer) (s settings, err error) {
 	lease := &clientgo.Lease{Name: component}
 	f := flag.NewFlagSet(component, flag.ContinueOnError)
 	f.SetOutput(out)
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials; without it, the pod's own")
-	controllers := f.String("controllers", "*", "`names` of the controllers to run, with commas between them; * is all of them, -name is without that one.\nThere are "+strings.Join(clientgo.Names(), ", "))
+	f.StringVar(&s.kubeconfig, "kubeconfig", "",
+		"`file` with the address of the API server and the credentials; without it, the pod's own")
+	controllers := f.String("controllers", "*",
+		"`names` of the controllers to run, with commas between them; * is all of them, -name is without that one.\nThere "+
+			"are "+strings.Join(clientgo.Names(), ", "))
 	f.BoolVar(&s.DryRun, "dry-run", false, "log each request, and send none")
-	release := f.String("match-upstream", "", "Kubernetes `release` whose kube-controller-manager to follow in every request, for example v1.36")
+	release := f.String("match-upstream", "",
+		"Kubernetes `release` whose kube-controller-manager to follow in every request, for example v1.36")
 	f.IntVar(&s.Workers, "workers", 4, "plans of each controller at the same time")
-	qps := f.Float64("kube-api-qps", 50, "requests per second of each client: the informers, the events, and the writes of each controller have one")
+	qps := f.Float64("kube-api-qps", 50,
+		"requests per second of each client: the informers, the events, and the writes of each controller have one")
 	f.IntVar(&s.Burst, "kube-api-burst", 100, "requests at once of each client")
 	lookupQPS := f.Float64("lookup-qps", 50, "lookups per second of each controller")
 	f.StringVar(&s.address, "listen-address", ":8080", "`address` of /healthz, /readyz and /metrics")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding a Lease, so that several managers can run")
-	f.BoolVar(&s.singleReplica, "single-replica", false, "confirm with -leader-elect=false that no other manager runs in this cluster, a rolling update included:\n"+withoutLease)
-	f.StringVar(&lease.Namespace, "leader-elect-namespace", "purekube", "`namespace` of the Lease. The managers of a cluster must have the same")
-	f.DurationVar(&lease.Duration, "leader-elect-lease-duration", 15*time.Second, "how long another manager waits after the last sign of life")
-	f.DurationVar(&lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader goes on without having renewed the Lease")
+	f.BoolVar(&s.singleReplica, "single-replica", false,
+		"confirm with -leader-elect=false that no other manager runs in this cluster, a rolling update included:\n"+
+			withoutLease)
+	f.StringVar(&lease.Namespace, "leader-elect-namespace", "purekube",
+		"`namespace` of the Lease. The managers of a cluster must have the same")
+	f.DurationVar(&lease.Duration, "leader-elect-lease-duration", 15*time.Second,
+		"how long another manager waits after the last sign of life")
+	f.DurationVar(&lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second,
+		"how long a leader goes on without having renewed the Lease")
 	f.DurationVar(&lease.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long to wait between attempts")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
 	f.BoolVar(&s.verbose, "verbose", false, "log debug messages, too")
@@ -72,7 +83,8 @@ func (s settings) check(rest []string) error {
 	case !slices.Contains([]string{"text", "json"}, s.logFormat):
 		return fmt.Errorf("-log-format %s: neither text nor json", s.logFormat)
 	case !s.leaderElect && !s.singleReplica && !s.DryRun:
-		return errors.New("-leader-elect=false: " + withoutLease + "; add -single-replica if no other manager runs in this cluster")
+		return errors.New("-leader-elect=false: " + withoutLease +
+			"; add -single-replica if no other manager runs in this cluster")
 	case s.leaderElect && s.singleReplica:
 		return errors.New("-single-replica is for -leader-elect=false: with a Lease, any number of managers can run")
 	case s.QPS <= 0 || s.LookupQPS <= 0 || s.Burst < 1 || s.Workers < 1:

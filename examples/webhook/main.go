@@ -33,7 +33,8 @@ func main() {
 	certs := flag.String("certs", "certs", "`folder` with tls.crt and tls.key")
 	health := flag.String("health-address", ":8081", "`address` of /healthz and /readyz")
 	protect := flag.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that it may get")
-	refuse := flag.Bool("refuse-budgets", false, "refuse a budget that could never allow a disruption, in place of a warning")
+	refuse := flag.Bool("refuse-budgets", false,
+		"refuse a budget that could never allow a disruption, in place of a warning")
 	flag.Parse()
 	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{

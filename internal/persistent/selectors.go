@@ -270,7 +270,9 @@ func (x *Selectors[S]) next(n *selectorNode[S], labels map[string]string) iter.S
 }
 
 // walkLater is walk among the selectors that were put later.
-func (x *Selectors[S]) walkLater(found []*Filed[S], from func(place) iter.Seq2[place, *Filed[S]], node uint64, labels map[string]string) []*Filed[S] {
+func (x *Selectors[S]) walkLater(
+	found []*Filed[S], from func(place) iter.Seq2[place, *Filed[S]], node uint64, labels map[string]string,
+) []*Filed[S] {
 	goesOn := false
 	for p, f := range from(place{node: node}) {
 		if goesOn = p.node == node && p.goesOn; p.node != node || goesOn {

@@ -68,7 +68,8 @@ func compareAddedTerms(a, b addedTerm) int {
 func NewTermIndex[T any, P snapshot.Object[T]](
 	objects *Objects[T, P], of func(terms []uint64, object P) []uint64,
 ) *TermIndex[T, P] {
-	return &TermIndex[T, P]{of: of, objects: objects, base: &termTable{}, added: NewMap[addedTerm, struct{}](compareAddedTerms)}
+	return &TermIndex[T, P]{of: of, objects: objects, base: &termTable{},
+		added: NewMap[addedTerm, struct{}](compareAddedTerms)}
 }
 
 // With returns the index of the objects after these changes. objects and changes are what With or Without of the

@@ -103,7 +103,9 @@ func newer(version, than string) bool {
 }
 
 // written adds what a write left to the versions to wait for, if the resource is watched.
-func (f *Fences) written(written map[schema.GroupResource]string, resource schema.GroupResource, object runtime.Object) {
+func (f *Fences) written(
+	written map[schema.GroupResource]string, resource schema.GroupResource, object runtime.Object,
+) {
 	if _, watched := f.Seen[resource]; !watched {
 		return
 	}

@@ -49,7 +49,8 @@ type Question[X any] struct {
 
 func newQuestion[X any](index X, now time.Time) *Question[X] {
 	return &Question[X]{Index: index, Asked: now, Open: map[purekube.Need]bool{},
-		Answers: map[purekube.Need]purekube.Answer{}, Begun: map[purekube.Need]time.Time{}, Failures: map[purekube.Need]error{}}
+		Answers: map[purekube.Need]purekube.Answer{}, Begun: map[purekube.Need]time.Time{},
+		Failures: map[purekube.Need]error{}}
 }
 
 // dropOld drops the answers that are too old, so that the next plan asks for them again. It returns an error if there
@@ -148,7 +149,9 @@ func (l *Loop[X, S, A]) Look(now time.Time, n purekube.Need) bool {
 
 // Found is told of what the call for a need ended with: an answer, whose Err is final, or an error that another attempt
 // may mend. It returns the keys to queue; or, where again is true, the lookup is to be queued after that time.
-func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error) (keys []purekube.Key, again bool, after time.Duration) {
+func (l *Loop[X, S, A]) Found(
+	n purekube.Need, answer purekube.Answer, err error,
+) (keys []purekube.Key, again bool, after time.Duration) {
 	askers := l.Lookups.Served[n]
 	delete(l.Lookups.Served, n)
 	// A question that was dropped wants no other attempt: the next one of its key has asked for a call of its own.

@@ -60,14 +60,18 @@ func (l *Loop[X, S, A]) Watches(resource schema.GroupResource) { l.Fences.watch(
 // Event puts a change into the Index: the change of an object of this resource, which has this resourceVersion. It
 // returns the keys to queue. Before Start there are none: otherwise a controller that waits for a Lease would keep the
 // key of each object that ever existed.
-func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
+func (l *Loop[X, S, A]) Event(
+	resource schema.GroupResource, version string, change func(X) (X, []purekube.Key),
+) []purekube.Key {
 	next, affected := change(l.Index)
 	l.Index = next
 	l.Fences.see(resource, version)
 	if !l.Started {
 		return nil
 	}
-	affected = slices.DeleteFunc(slices.Clone(affected), func(key purekube.Key) bool { return l.Fences.own(key, resource, version) })
+	affected = slices.DeleteFunc(slices.Clone(affected), func(key purekube.Key) bool {
+		return l.Fences.own(key, resource, version)
+	})
 	for _, key := range affected { // the answers that its plan waits for may be older than the event
 		if t := l.Turns[key]; t != nil {
 			t.Question.Again = true

@@ -171,11 +171,15 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 		}
 		return
 	}
-	open := slices.DeleteFunc(slices.Clone(result.Needs), func(n purekube.Need) bool { _, answered := t.Answers[n]; return answered })
+	open := slices.DeleteFunc(slices.Clone(result.Needs), func(n purekube.Need) bool {
+		_, answered := t.Answers[n]
+		return answered
+	})
 	if len(open) == 0 || l.o.Answers == nil || !t.Refusing && q.Rounds == maxRounds {
 		l.Lookups.drop(t.Key)
 		if t.Failures == nil {
-			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.Rounds, result.Needs[0])
+			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.Rounds,
+				result.Needs[0])
 		}
 		l.wait(t)
 		t.Next = l.after(t.Key, t.Failures)
@@ -217,7 +221,9 @@ func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.R
 		if !asked.Irreversible {
 			continue
 		}
-		if err == nil && slices.ContainsFunc(fresh.Actions, func(b A) bool { return reflect.DeepEqual(b.Request(nil), asked) }) {
+		if err == nil && slices.ContainsFunc(fresh.Actions, func(b A) bool {
+			return reflect.DeepEqual(b.Request(nil), asked)
+		}) {
 			continue
 		}
 		if err == nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // workloads are the kinds of workloads whose objects say how many pods there should be.
-var workloads = []schema.GroupKind{manifests.ReplicaSet, manifests.Deployment, manifests.StatefulSet, manifests.ReplicationController}
+var workloads = []schema.GroupKind{manifests.ReplicaSet, manifests.Deployment, manifests.StatefulSet,
+	manifests.ReplicationController}
 
 // ControllerKinds are the kinds of workloads that control a pod or a ReplicaSet of the set. Without their objects it is
 // not known how many pods there should be.

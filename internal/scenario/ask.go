@@ -44,7 +44,8 @@ func (s *Scenario) Ask(release purekube.Upstream) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{scenario: s, set: set, release: release, asked: map[string]bool{}, written: map[string]runtime.Object{}, generated: map[string]int{}}
+	r := &run{scenario: s, set: set, release: release, asked: map[string]bool{}, written: map[string]runtime.Object{},
+		generated: map[string]int{}}
 	lines, err := r.ask()
 	if err == nil && !reflect.DeepEqual(before.Set, set.Set) {
 		err = errors.New("the package has written to its objects")
@@ -85,7 +86,9 @@ func (r *run) ask() ([]Line, error) {
 		if o.PodGroups {
 			options.PodGroupOf = r.set.PodGroupOf
 		}
-		err = plans(r, r.claims, func(s resourceclaim.Snapshot) *resourceclaim.Index { return resourceclaim.NewIndex(s, options) })
+		err = plans(r, r.claims, func(s resourceclaim.Snapshot) *resourceclaim.Index {
+			return resourceclaim.NewIndex(s, options)
+		})
 	case TTL:
 		err = plans(r, func(s *Set, _ answers) ttl.Snapshot { return ttl.Snapshot{Step: o.Step, Nodes: s.Nodes} },
 			func(s ttl.Snapshot) *ttl.Index {
@@ -154,7 +157,9 @@ func (r *run) look(needs []purekube.Need, into answers) (more bool, err error) {
 }
 
 // plans asks for plans until no lookup is open, and sends their requests.
-func plans[X purekube.Index[X, S, A], S any, A purekube.Action](r *run, snapshot func(*Set, answers) S, index func(S) X) error {
+func plans[X purekube.Index[X, S, A], S any, A purekube.Action](
+	r *run, snapshot func(*Set, answers) S, index func(S) X,
+) error {
 	found := answers{}
 	for range rounds {
 		x := index(snapshot(r.set, found))
@@ -178,7 +183,9 @@ func plans[X purekube.Index[X, S, A], S any, A purekube.Action](r *run, snapshot
 	return fmt.Errorf("lookups are still open after %d plans", rounds)
 }
 
-func outcomesOf[X purekube.Index[X, S, A], S any, A purekube.Action](r *run, x X, snapshot func(*Set, answers) S) ([]purekube.Outcome[A], error) {
+func outcomesOf[X purekube.Index[X, S, A], S any, A purekube.Action](
+	r *run, x X, snapshot func(*Set, answers) S,
+) ([]purekube.Outcome[A], error) {
 	s := r.scenario
 	var keys []purekube.Key
 	switch {
@@ -221,7 +228,8 @@ func send[A purekube.Action](r *run, outcomes []purekube.Outcome[A]) {
 			r.lines = append(r.lines, Line{Head: "error " + o.Key.String(), Fields: problems(o.Err)})
 		}
 		if at := o.Result.RecheckAt; !at.IsZero() {
-			r.lines = append(r.lines, Line{Head: "recheck " + o.Key.String(), Fields: map[string]any{"at": at.UTC().Format(time.RFC3339)}})
+			r.lines = append(r.lines,
+				Line{Head: "recheck " + o.Key.String(), Fields: map[string]any{"at": at.UTC().Format(time.RFC3339)}})
 		}
 	}
 }
@@ -279,7 +287,8 @@ func Rejection(code int) error {
 		reason = metav1.StatusReasonNotFound
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "rejected by the scenario", //nolint:gosec // an HTTP status
+		Status: metav1.StatusFailure, Code: int32(
+			code), Reason: reason, Message: "rejected by the scenario", //nolint:gosec // an HTTP status
 	}}
 }
 
@@ -379,7 +388,8 @@ func evicted(pod string, e disruption.Eviction, writes bool) (lines []Line) {
 	lines = append(lines, Line{Head: "evict " + Names([]string{pod})[0].String(), Fields: answer})
 	if b := e.Update; b != nil && writes {
 		after := bare(fields(b))
-		lines = append(lines, Line{Head: "update " + place("poddisruptionbudgets", "status", b.Namespace, b.Name), Fields: after})
+		lines = append(lines,
+			Line{Head: "update " + place("poddisruptionbudgets", "status", b.Namespace, b.Name), Fields: after})
 	}
 	return lines
 }

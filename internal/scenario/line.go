@@ -77,7 +77,8 @@ func parseLines(path string, list []any) (lines []Line, err error) {
 	return lines, nil
 }
 
-var verbs = []string{"get", "create", "update", "apply", "delete", "event", "error", "recheck", "evict", "drain", "wave", "blocked", "preempt", "cache", "panic"}
+var verbs = []string{"get", "create", "update", "apply", "delete", "event", "error", "recheck", "evict", "drain",
+	"wave", "blocked", "preempt", "cache", "panic"}
 
 // copies are the object without its key repeat, so many times, with numbers for $i.
 func copies(object map[string]any) ([]map[string]any, error) {
@@ -266,7 +267,8 @@ func Flow(value any) string {
 func scalar(text string) string {
 	plain := text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == ""
 	letter := plain && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
-	if letter && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(text)) {
+	if letter &&
+		!slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(text)) {
 		return text
 	}
 	quoted, err := encode(text)

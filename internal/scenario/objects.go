@@ -238,11 +238,13 @@ func (s *Scenario) complete(o map[string]any) {
 	case "Pod":
 		status := child(o, "status")
 		otherwise(status, "phase", string(corev1.PodRunning))
-		otherwise(status, "conditions", []any{map[string]any{"type": string(corev1.PodReady), "status": string(corev1.ConditionTrue)}})
+		otherwise(status, "conditions",
+			[]any{map[string]any{"type": string(corev1.PodReady), "status": string(corev1.ConditionTrue)}})
 	case "Node":
 		status := child(o, "status")
 		otherwise(status, "allocatable", map[string]any{string(corev1.ResourcePods): "110"})
-		otherwise(status, "conditions", []any{map[string]any{"type": string(corev1.NodeReady), "status": string(corev1.ConditionTrue)}})
+		otherwise(status, "conditions",
+			[]any{map[string]any{"type": string(corev1.NodeReady), "status": string(corev1.ConditionTrue)}})
 	case "PodDisruptionBudget":
 		if status, ok := o["status"].(map[string]any); ok {
 			otherwise(status, "observedGeneration", metadata["generation"])

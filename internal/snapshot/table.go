@@ -94,7 +94,8 @@ func (t *Table[T, P]) search(hash uint64, key types.NamespacedName) (at uint64, 
 		if t.slots[at].tag != tag {
 			continue
 		}
-		if o := t.objects[t.slots[at].position-1]; o.GetName() == key.Name && (t.cluster || o.GetNamespace() == key.Namespace) {
+		if o := t.objects[t.slots[at].position-1]; o.GetName() == key.Name &&
+			(t.cluster || o.GetNamespace() == key.Namespace) {
 			return at, tag, true
 		}
 	}

@@ -56,7 +56,8 @@ func (l *linter) budgets() {
 // value reports whether the API server accepts what the budget demands.
 func (l *linter) value(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
-		l.find(BudgetValueInvalid, key, "spec", "minAvailable and maxUnavailable are both set: the API server accepts only one of them")
+		l.find(BudgetValueInvalid, key, "spec",
+			"minAvailable and maxUnavailable are both set: the API server accepts only one of them")
 		return false
 	}
 	for _, v := range []struct {
@@ -74,12 +75,14 @@ func (l *linter) value(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec) 
 		p, isPercent := percentage(v.value)
 		// The API server takes digits and a percent sign. The controller takes "+5%", too, but never sees it.
 		if err != nil || isPercent && (p > 100 || len(validation.IsValidPercent(v.value.StrVal)) > 0) {
-			l.find(BudgetValueInvalid, key, v.name, fmt.Sprintf(`is %s: must be a number that is not negative, or a percentage from "0%%" to "100%%"`, quoted(v.value.String())))
+			l.find(BudgetValueInvalid, key, v.name, fmt.Sprintf(
+				`is %s: must be a number that is not negative, or a percentage from "0%%" to "100%%"`, quoted(v.value.String())))
 			return false
 		}
 	}
 	if p := spec.UnhealthyPodEvictionPolicy; p != nil && *p != policyv1.AlwaysAllow && *p != policyv1.IfHealthyBudget {
-		l.find(BudgetValueInvalid, key, policyField, fmt.Sprintf("is %s: must be %s or %s", quoted(string(*p)), policyv1.AlwaysAllow, policyv1.IfHealthyBudget))
+		l.find(BudgetValueInvalid, key, policyField,
+			fmt.Sprintf("is %s: must be %s or %s", quoted(string(*p)), policyv1.AlwaysAllow, policyv1.IfHealthyBudget))
 		return false
 	}
 	return true
@@ -114,7 +117,8 @@ func (l *linter) selector(key purekube.Key, s *metav1.LabelSelector) bool {
 		l.find(SelectorInvalid, key, "spec.selector", "the API server rejects it, and it selects no pod: "+oneLine(err))
 		return false
 	case s != nil && selector.Empty():
-		l.find(BudgetSelectorEmpty, key, "spec.selector", "is empty: it selects every pod of namespace "+quoted(key.Namespace)+", also pods of other charts")
+		l.find(BudgetSelectorEmpty, key, "spec.selector",
+			"is empty: it selects every pod of namespace "+quoted(key.Namespace)+", also pods of other charts")
 	}
 	return true
 }
@@ -124,10 +128,12 @@ func (l *linter) selects(key purekube.Key, b *policyv1.PodDisruptionBudget, some
 	switch {
 	case something:
 	case b.Spec.Selector == nil:
-		l.find(BudgetSelectsNothing, key, "spec.selector", "is not set: a PodDisruptionBudget without a selector selects no pod")
+		l.find(BudgetSelectsNothing, key, "spec.selector",
+			"is not set: a PodDisruptionBudget without a selector selects no pod")
 	case l.whole && !l.broken[key.Namespace]:
-		l.find(BudgetSelectsNothing, key, "spec.selector", fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
-			quoted(metav1.FormatLabelSelector(b.Spec.Selector)), quoted(key.Namespace)))
+		l.find(BudgetSelectsNothing, key, "spec.selector",
+			fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
+				quoted(metav1.FormatLabelSelector(b.Spec.Selector)), quoted(key.Namespace)))
 	}
 }
 
@@ -147,24 +153,29 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	percent, isPercent := percentage(value)
 	switch {
 	case value == nil:
-		l.find(BudgetNeverAllows, key, "spec", "has neither minAvailable nor maxUnavailable, and so allows no disruption"+blocks)
+		l.find(BudgetNeverAllows, key, "spec",
+			"has neither minAvailable nor maxUnavailable, and so allows no disruption"+blocks)
 	// The number would be one of the pods that controllers want, which are none.
 	case high.Never && high.Computed.ExpectedPods <= 0 && len(high.Pods) > 0 && len(high.Unmanaged) == len(high.Pods) &&
 		percent != 100 && !forbidsAll(spec.MaxUnavailable):
-		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and there %s without a controller: only minAvailable with a number ever lets such pods be evicted%s",
+		l.find(BudgetNeverAllows, key, field, fmt.Sprintf(
+			"is %s, and there %s without a controller: only minAvailable with a number ever lets such pods be evicted%s",
 			value, high.thereAre(key), blocks))
 	case field == "spec.maxUnavailable" && high.Never:
 		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s: no pod may ever be evicted%s", value, blocks))
 	case isPercent && percent == 100 && high.Never:
 		l.find(BudgetNeverAllows, key, field, "is 100%: no pod may ever be evicted"+blocks)
 	case isPercent && high.Never:
-		l.find(BudgetRoundsToZero, key, field, fmt.Sprintf("%s of %d is rounded up to %d, so no pod may be evicted at full health, when there %s%s",
-			value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, high.thereAre(key), blocks))
+		l.find(BudgetRoundsToZero, key, field,
+			fmt.Sprintf("%s of %d is rounded up to %d, so no pod may be evicted at full health, when there %s%s",
+				value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, high.thereAre(key), blocks))
 	case high.Never:
-		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there %s: no pod may be evicted%s", value, high.thereAre(key), blocks))
+		l.find(BudgetNeverAllows, key, field,
+			fmt.Sprintf("is %s, and at full health there %s: no pod may be evicted%s", value, high.thereAre(key), blocks))
 	case low.Never:
-		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %s; while the autoscaler is at its minimum, there %s, and no pod may be evicted",
-			value, message.Count(int(low.Computed.DesiredHealthy), "healthy pod"), low.thereAre(key)))
+		l.find(BudgetBlocksAtMinReplicas, key, field,
+			fmt.Sprintf("is %s, which demands %s; while the autoscaler is at its minimum, there %s, and no pod may be evicted",
+				value, message.Count(int(low.Computed.DesiredHealthy), "healthy pod"), low.thereAre(key)))
 	default:
 		l.scaleUnknown(key, low.BudgetExplanation)
 	}
@@ -212,11 +223,15 @@ func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation)
 		}
 	}
 	if len(none) > 0 {
-		l.find(BudgetOfPodsWithoutScale, key, "spec", fmt.Sprintf("%s needs the scale of %s, which has none, and so allows no disruption. Use minAvailable with a number, or another selector",
-			quoted(e.Rule), list(none, 3)))
+		l.find(BudgetOfPodsWithoutScale, key, "spec",
+			fmt.Sprintf(
+				"%s needs the scale of %s, which has none, and so allows no disruption. Use minAvailable with a number, or "+
+					"another selector",
+				quoted(e.Rule), list(none, 3)))
 	}
 	if len(unknown) > 0 {
-		l.find(BudgetScaleUnknown, key, "spec", fmt.Sprintf("%s needs the scale of %s, which is not in the input: whether the budget allows a disruption is not known",
+		l.find(BudgetScaleUnknown, key, "spec", fmt.Sprintf(
+			"%s needs the scale of %s, which is not in the input: whether the budget allows a disruption is not known",
 			quoted(e.Rule), list(unknown, 3)))
 	}
 }
@@ -249,7 +264,9 @@ func (l *linter) overlaps(h health) {
 	}
 	for key, names := range others {
 		l.find(BudgetsOverlap, key, "spec.selector",
-			fmt.Sprintf("selects pods that PodDisruptionBudget %s selects too, such as %s: the API server evicts no pod that has more than one",
+			fmt.Sprintf(
+				"selects pods that PodDisruptionBudget %s selects too, such as %s: the API server evicts no pod that has more "+
+					"than one",
 				several(names, most), sample[key]))
 	}
 }

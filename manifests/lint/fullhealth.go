@@ -79,7 +79,8 @@ func (l *linter) autoscaled() map[purekube.Key]replicas {
 		}
 		// With minReplicas 0 nothing runs when nothing is to do. Then no pod is in the way; with one there may be.
 		least := max(1, ptr.Deref(a.Spec.MinReplicas, 1))
-		add(a.Namespace, a.Spec.ScaleTargetRef, replicas{least: least, most: max(least, min(a.Spec.MaxReplicas, maxReplicas))})
+		add(a.Namespace, a.Spec.ScaleTargetRef,
+			replicas{least: least, most: max(least, min(a.Spec.MaxReplicas, maxReplicas))})
 	}
 	for _, o := range l.set.ScaledObjects {
 		if o == nil {
@@ -106,10 +107,18 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 		return ptr.To(scale(b))
 	}
 	rescaled := func(o manifests.Object, now *int32) *int32 { return at(manifests.KeyOf(o), now) }
-	set.Deployments = replaced(set.Deployments, func(d *appsv1.Deployment) { d.Spec.Replicas = rescaled(d, d.Spec.Replicas) })
-	set.ReplicaSets = replaced(set.ReplicaSets, func(r *appsv1.ReplicaSet) { r.Spec.Replicas = rescaled(r, r.Spec.Replicas) })
-	set.StatefulSets = replaced(set.StatefulSets, func(s *appsv1.StatefulSet) { s.Spec.Replicas = rescaled(s, s.Spec.Replicas) })
-	set.ReplicationControllers = replaced(set.ReplicationControllers, func(r *corev1.ReplicationController) { r.Spec.Replicas = rescaled(r, r.Spec.Replicas) })
+	set.Deployments = replaced(set.Deployments, func(d *appsv1.Deployment) {
+		d.Spec.Replicas = rescaled(d, d.Spec.Replicas)
+	})
+	set.ReplicaSets = replaced(set.ReplicaSets, func(r *appsv1.ReplicaSet) {
+		r.Spec.Replicas = rescaled(r, r.Spec.Replicas)
+	})
+	set.StatefulSets = replaced(set.StatefulSets, func(s *appsv1.StatefulSet) {
+		s.Spec.Replicas = rescaled(s, s.Spec.Replicas)
+	})
+	set.ReplicationControllers = replaced(set.ReplicationControllers, func(r *corev1.ReplicationController) {
+		r.Spec.Replicas = rescaled(r, r.Spec.Replicas)
+	})
 	set.CustomWorkloads = slices.Clone(set.CustomWorkloads)
 	for i, w := range set.CustomWorkloads {
 		if w != nil {
@@ -191,7 +200,8 @@ func (h *health) represent(full, input *manifests.Set) {
 		}
 		alike := key.String()
 		if controller := metav1.GetControllerOfNoCopy(p); controller != nil {
-			alike = fmt.Sprintf("%q %q %q", p.Namespace, []string{controller.APIVersion, controller.Kind, controller.Name, string(controller.UID)}, asked.of(p))
+			alike = fmt.Sprintf("%q %q %q", p.Namespace,
+				[]string{controller.APIVersion, controller.Kind, controller.Name, string(controller.UID)}, asked.of(p))
 		}
 		if first, found := representative[alike]; found {
 			h.count[first]++

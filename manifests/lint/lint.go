@@ -141,7 +141,8 @@ func (l *linter) suppressions() map[purekube.Key]map[Code]bool {
 		for text := range strings.SplitSeq(list, ",") {
 			code := Code(strings.TrimSpace(text))
 			if severityOf(code) == NoSeverity {
-				l.find(SuppressionUnknown, key, "metadata.annotations["+ignoreAnnotation+"]", "lists "+quoted(string(code))+", which is not a code: nothing is suppressed by it")
+				l.find(SuppressionUnknown, key, "metadata.annotations["+ignoreAnnotation+"]",
+					"lists "+quoted(string(code))+", which is not a code: nothing is suppressed by it")
 				continue
 			}
 			ignored[key][code] = true

@@ -28,8 +28,9 @@ func (l *linter) claimTemplates() {
 				continue
 			}
 			field := strings.TrimPrefix(fmt.Sprintf("%s.spec.resourceClaims[%d].resourceClaimTemplateName", s.path, i), ".")
-			l.find(ClaimTemplateMissing, s.key, field, fmt.Sprintf("no ResourceClaimTemplate %s in namespace %s of the input: the pods wait for it and are not scheduled",
-				quoted(*name), quoted(s.key.Namespace)))
+			l.find(ClaimTemplateMissing, s.key, field,
+				fmt.Sprintf("no ResourceClaimTemplate %s in namespace %s of the input: the pods wait for it and are not scheduled",
+					quoted(*name), quoted(s.key.Namespace)))
 		}
 	}
 }

@@ -91,7 +91,8 @@ func (l *linter) aggregation(e rbacaggregate.Explanation, role *rbacv1.ClusterRo
 	for _, r := range e.Reasons {
 		switch r.Code {
 		case rbacaggregate.ReasonInvalidSelector:
-			l.find(SelectorInvalid, e.Key, r.Field, "the API server rejects it, and aggregation gives the ClusterRole no rules: "+r.Message)
+			l.find(SelectorInvalid, e.Key, r.Field,
+				"the API server rejects it, and aggregation gives the ClusterRole no rules: "+r.Message)
 		case rbacaggregate.ReasonRulesUnknown:
 			known = false
 		}
@@ -106,7 +107,8 @@ func (l *linter) aggregation(e rbacaggregate.Explanation, role *rbacv1.ClusterRo
 	for i, rule := range role.Rules {
 		if !collected[identity(rule)] {
 			l.find(AggregationOverwritesRules, e.Key, fmt.Sprintf("rules[%d]", i),
-				"the ClusterRole has an aggregationRule, which replaces its rules, and no selected ClusterRole has this one: "+textOf(rule)+". Write the rule into a ClusterRole that is selected")
+				"the ClusterRole has an aggregationRule, which replaces its rules, and no selected ClusterRole has this one: "+
+					textOf(rule)+". Write the rule into a ClusterRole that is selected")
 		}
 	}
 }
@@ -193,7 +195,8 @@ func dangerOf(r rbacv1.PolicyRule, before []rbacv1.PolicyRule) Code {
 // has reports whether one of the rules allows this for all names.
 func has(rules []rbacv1.PolicyRule, verb, group, resource string) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-		return len(r.ResourceNames) == 0 && slices.Contains(r.Verbs, verb) && slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource)
+		return len(r.ResourceNames) == 0 && slices.Contains(r.Verbs, verb) && slices.Contains(r.APIGroups, group) &&
+			slices.Contains(r.Resources, resource)
 	})
 }
 

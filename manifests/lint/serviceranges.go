@@ -24,23 +24,27 @@ func (l *linter) serviceCIDRs() {
 			continue
 		}
 		if len(c.Spec.CIDRs) == 0 {
-			l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), "spec.cidrs", "required: a ServiceCIDR has one range, or one for each IP family")
+			l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), "spec.cidrs",
+				"required: a ServiceCIDR has one range, or one for each IP family")
 		}
 		for i, text := range c.Spec.CIDRs {
 			field := fmt.Sprintf("spec.cidrs[%d]", i)
 			prefix, err := netip.ParsePrefix(text)
 			switch {
 			case err != nil:
-				l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), field, "is "+quoted(text)+`: must be a range such as "10.96.0.0/16"`)
+				l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), field,
+					"is "+quoted(text)+`: must be a range such as "10.96.0.0/16"`)
 			case prefix != prefix.Masked():
-				l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), field, fmt.Sprintf("is %q, which has bits behind the prefix: must be %q", text, prefix.Masked()))
+				l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), field,
+					fmt.Sprintf("is %q, which has bits behind the prefix: must be %q", text, prefix.Masked()))
 			default:
 				all = append(all, entry{prefix, servicecidr.KeyOf(c), field})
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {
-		return cmp.Or(a.prefix.Addr().Compare(b.prefix.Addr()), cmp.Compare(a.prefix.Bits(), b.prefix.Bits()), a.of.Compare(b.of), cmp.Compare(a.field, b.field))
+		return cmp.Or(a.prefix.Addr().Compare(b.prefix.Addr()), cmp.Compare(a.prefix.Bits(), b.prefix.Bits()),
+			a.of.Compare(b.of), cmp.Compare(a.field, b.field))
 	})
 	var around []entry // each contains the next one
 	for _, e := range all {
@@ -49,8 +53,9 @@ func (l *linter) serviceCIDRs() {
 		}
 		if len(around) > 0 {
 			other := around[len(around)-1]
-			l.find(ServiceCIDRsOverlap, e.of, e.field, fmt.Sprintf("%s is in the range %s of ServiceCIDR %s: it adds no addresses",
-				e.prefix, other.prefix, other.of.Name))
+			l.find(ServiceCIDRsOverlap, e.of, e.field,
+				fmt.Sprintf("%s is in the range %s of ServiceCIDR %s: it adds no addresses",
+					e.prefix, other.prefix, other.of.Name))
 		}
 		around = append(around, e)
 	}

@@ -193,12 +193,15 @@ func (in *input) hasNoPods() bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(makesPods, func(kind schema.GroupKind) bool { return in.Count(kind) > 0 }) || len(in.CustomWorkloads) > 0
+	return slices.ContainsFunc(makesPods, func(kind schema.GroupKind) bool {
+		return in.Count(kind) > 0
+	}) || len(in.CustomWorkloads) > 0
 }
 
 // makesPods are the kinds whose objects have pods at full health.
 var makesPods = []schema.GroupKind{
-	manifests.Deployment, manifests.ReplicaSet, manifests.StatefulSet, manifests.ReplicationController, manifests.DaemonSet, manifests.Job,
+	manifests.Deployment, manifests.ReplicaSet, manifests.StatefulSet, manifests.ReplicationController,
+	manifests.DaemonSet, manifests.Job,
 }
 
 // atFullHealth adds the pods of the workloads, and nodes for them.
@@ -234,7 +237,8 @@ func (in *input) noteNamespace() {
 		namespaces[p.Namespace] = true
 	}
 	if len(namespaces) == 1 {
-		in.note("All pods of the input are in namespace %s. If kubectl get ran without -A, the other pods of the nodes are not "+
+		in.note("All pods of the input are in namespace %s. If kubectl get ran without -A, the other pods of the nodes are "+
+			"not "+
 			"in the answer.", in.Pods[0].Namespace)
 	}
 }
@@ -248,7 +252,8 @@ func (in *input) lint() {
 		if f.Field != "" {
 			text = f.Field + ": " + text
 		}
-		in.answer.Lint = append(in.answer.Lint, Finding{string(f.Severity), string(f.Code), f.Object.String(), text, f.At.Line})
+		in.answer.Lint = append(in.answer.Lint,
+			Finding{string(f.Severity), string(f.Code), f.Object.String(), text, f.At.Line})
 	}
 }
 

@@ -82,7 +82,8 @@ func (in *input) drains(q Question) {
 	}
 	in.noteNodes()
 	o := drain.Options{
-		IgnoreDaemonSets: q.IgnoreDaemonSets, DeleteEmptyDirData: q.DeleteEmptyDirData, Force: q.Force, Nodes: in.nodesWithRoom(),
+		IgnoreDaemonSets: q.IgnoreDaemonSets, DeleteEmptyDirData: q.DeleteEmptyDirData, Force: q.Force,
+		Nodes: in.nodesWithRoom(),
 	}
 	played, err := drain.Each(in.index, in.decidable(pods), o)
 	in.problems(err)
@@ -177,7 +178,8 @@ func (in *input) noteNodes() {
 		if len(unknown) == 1 {
 			verb = "is"
 		}
-		in.note("Pods run on %s that %s not in the input: no evicted pod finds a place there.", count(len(unknown), "node"), verb)
+		in.note("Pods run on %s that %s not in the input: no evicted pod finds a place there.", count(len(unknown), "node"),
+			verb)
 	}
 }
 
@@ -186,7 +188,8 @@ func (in *input) decidable(pods map[string]int) []string {
 	// refuses refuses what may be of any namespace
 	without, hidden := restson.NodesWithoutBudgets(in.Set)
 	if len(without) > 0 {
-		why := fmt.Sprintf("Not answered for %s: a PodDisruptionBudget could not be read that may select pods there, of namespace %s.",
+		why := fmt.Sprintf(
+			"Not answered for %s: a PodDisruptionBudget could not be read that may select pods there, of namespace %s.",
 			count(len(without), "node"), strings.Join(slices.Sorted(maps.Keys(hidden)), ", "))
 		in.answer.Refusals = append(in.answer.Refusals, Refusal{Question: drainQuestion, Why: why, Command: dump})
 	}
@@ -257,7 +260,8 @@ func nodeOf(d drain.Drain, pods int) Node {
 
 // blockerOf is a cause, for people.
 func blockerOf(b drain.Blocker) Blocker {
-	out := Blocker{Message: b.Message, Stops: "stops " + count(len(b.Nodes), "node") + " (" + names(b.Nodes) + ")", Pods: list(b.Pods, 5)}
+	out := Blocker{Message: b.Message, Stops: "stops " + count(len(b.Nodes), "node") + " (" + names(b.Nodes) + ")",
+		Pods: list(b.Pods, 5)}
 	if len(b.Needs) > 0 {
 		out.Message = "not known without " + needText(b.Needs[0])
 	}
@@ -286,7 +290,8 @@ func fixText(f drain.Fix) string {
 	case len(f.Frees) == 0 && f.Played == 1:
 		return fmt.Sprintf("%s: no longer in the way, but something else is", f)
 	case len(f.Frees) == 0:
-		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", f, len(f.Clears), count(f.Played, "node"))
+		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", f, len(f.Clears),
+			count(f.Played, "node"))
 	case len(f.Frees) == 1 && f.Played == 1:
 		return fmt.Sprintf("%s: the node drains %s", f, when)
 	}

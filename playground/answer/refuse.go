@@ -50,7 +50,9 @@ func (in *input) refuses(question string, whole, seen []schema.GroupKind) bool {
 			return refuse("Something could not be read that is a PodDisruptionBudget, or may be one.")
 		}
 		if len(hidden) > 0 { // there is one, and drains near it are left out
-			seen = slices.DeleteFunc(slices.Clone(seen), func(kind schema.GroupKind) bool { return kind == manifests.PodDisruptionBudget })
+			seen = slices.DeleteFunc(slices.Clone(seen), func(kind schema.GroupKind) bool {
+				return kind == manifests.PodDisruptionBudget
+			})
 		}
 	}
 	var missing []string
@@ -60,7 +62,8 @@ func (in *input) refuses(question string, whole, seen []schema.GroupKind) bool {
 	if len(missing) == 0 {
 		return false
 	}
-	return refuse(fmt.Sprintf("The input has no %s, and does not say that the cluster has none.", strings.Join(missing, ", no ")), missing...)
+	return refuse(fmt.Sprintf("The input has no %s, and does not say that the cluster has none.",
+		strings.Join(missing, ", no ")), missing...)
 }
 
 // Names of the questions.

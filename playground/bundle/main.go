@@ -86,7 +86,8 @@ func bundle(module, exec, out string) error {
 	html = strings.NewReplacer(
 		"{{policy}}", policy, "{{style}}", style, "{{page}}", page, "{{samples}}", string(packedSamples),
 		"{{worker}}", worker, "{{module}}", packed,
-		"{{size}}", fmt.Sprintf("It has %.1f MB.", float64(len(html)+len(style)+len(page)+len(worker)+len(packed)+len(packedSamples))/1e6),
+		"{{size}}", fmt.Sprintf("It has %.1f MB.",
+			float64(len(html)+len(style)+len(page)+len(worker)+len(packed)+len(packedSamples))/1e6),
 	).Replace(html)
 	return os.WriteFile(out, []byte(html), 0o644) //nolint:gosec // a page is for everybody
 }

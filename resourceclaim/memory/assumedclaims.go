@@ -80,7 +80,8 @@ func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 	key := snapshot.KeyOf(claim)
 	if held, ok := a.claims[key]; ok {
 		// Writes on different threads may return in the wrong order.
-		if order, err := resourceversion.CompareResourceVersion(claim.ResourceVersion, held.claim.ResourceVersion); err == nil && order < 0 {
+		if order, err := resourceversion.CompareResourceVersion(claim.ResourceVersion,
+			held.claim.ResourceVersion); err == nil && order < 0 {
 			return
 		}
 	}
@@ -140,7 +141,9 @@ func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) 
 }
 
 // list is List; shown calls drop with each claim that the cache shows.
-func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.ResourceClaim))) []*resourcev1.ResourceClaim {
+func (a *AssumedClaims) list(
+	now time.Time, shown func(drop func(*resourcev1.ResourceClaim)),
+) []*resourcev1.ResourceClaim {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, held := range a.claims {
@@ -159,7 +162,8 @@ func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.Res
 			return
 		}
 		// Versions that do not compare: the cache is what everything else goes by.
-		if order, err := resourceversion.CompareResourceVersion(held.claim.ResourceVersion, c.ResourceVersion); err != nil || order <= 0 {
+		if order, err := resourceversion.CompareResourceVersion(held.claim.ResourceVersion, c.ResourceVersion); err != nil ||
+			order <= 0 {
 			delete(a.claims, key)
 		}
 	})

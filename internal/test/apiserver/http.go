@@ -138,7 +138,8 @@ func (h *Handler) list(r purekube.Request, options url.Values) (any, error) {
 		items = append(items, withKind(o))
 	}
 	k := kinds[r.Resource]
-	return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items, "metadata": meta}, nil
+	return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items,
+		"metadata": meta}, nil
 }
 
 func withKind(o runtime.Object) runtime.Object {

@@ -39,18 +39,24 @@ var kinds = map[schema.GroupVersionResource]kind{
 	corev1.SchemeGroupVersion.WithResource("nodes"): {
 		corev1.SchemeGroupVersion.WithKind("Node"), func() Object { return &corev1.Node{} }, nil},
 	corev1.SchemeGroupVersion.WithResource("replicationcontrollers"): {
-		corev1.SchemeGroupVersion.WithKind("ReplicationController"), func() Object { return &corev1.ReplicationController{} }, nil},
+		corev1.SchemeGroupVersion.WithKind("ReplicationController"), func() Object {
+			return &corev1.ReplicationController{}
+		}, nil},
 	resourcev1.SchemeGroupVersion.WithResource("resourceclaims"): {
 		resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"), func() Object { return &resourcev1.ResourceClaim{} }, nil},
 	resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates"): {
-		resourcev1.SchemeGroupVersion.WithKind("ResourceClaimTemplate"), func() Object { return &resourcev1.ResourceClaimTemplate{} }, nil},
+		resourcev1.SchemeGroupVersion.WithKind("ResourceClaimTemplate"), func() Object {
+			return &resourcev1.ResourceClaimTemplate{}
+		}, nil},
 	PodGroups: {
 		PodGroups.GroupVersion().WithKind("PodGroup"), func() Object { return &PodGroup{} },
 		map[string]string{"status.resourceClaimStatuses": "name"}},
 	rbacv1.SchemeGroupVersion.WithResource("clusterroles"): {
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), func() Object { return &rbacv1.ClusterRole{} }, nil},
 	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"): {
-		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() Object { return &policyv1.PodDisruptionBudget{} }, nil},
+		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() Object {
+			return &policyv1.PodDisruptionBudget{}
+		}, nil},
 	appsv1.SchemeGroupVersion.WithResource("deployments"): {
 		appsv1.SchemeGroupVersion.WithKind("Deployment"), func() Object { return &appsv1.Deployment{} }, nil},
 	appsv1.SchemeGroupVersion.WithResource("replicasets"): {

@@ -187,7 +187,8 @@ func (s *Server) storeAnew(at place, o Object) Object {
 	s.revision++
 	o.SetResourceVersion(strconv.Itoa(s.revision))
 	// A pod that is given time to terminate waits for its kubelet.
-	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0 {
+	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 &&
+		ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0 {
 		s.remove(at)
 		return o
 	}
@@ -249,7 +250,8 @@ func (s *Server) update(at place, r purekube.Request) (Object, error) {
 	}
 	// In an update the UID is a precondition; in a patch it is a field that cannot change.
 	if o.GetUID() != "" && o.GetUID() != before.GetUID() {
-		return nil, conflict(r, "the UID in the precondition (%s) is not that of the object (%s)", o.GetUID(), before.GetUID())
+		return nil,
+			conflict(r, "the UID in the precondition (%s) is not that of the object (%s)", o.GetUID(), before.GetUID())
 	}
 	if err := sameObject(before, o, r); err != nil {
 		return nil, err
@@ -305,7 +307,8 @@ func immutableUID(r purekube.Request, uid types.UID) error {
 }
 
 func invalid(r purekube.Request, err *field.Error) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: r.Resource.Group, Kind: r.Resource.Resource}, r.Name, field.ErrorList{err})
+	return apierrors.NewInvalid(schema.GroupKind{Group: r.Resource.Group, Kind: r.Resource.Resource}, r.Name,
+		field.ErrorList{err})
 }
 
 func conflict(r purekube.Request, format string, args ...any) error {
@@ -314,5 +317,6 @@ func conflict(r purekube.Request, format string, args ...any) error {
 
 // QuotaExceeded is the answer of an API server that a quota keeps from creating an object: 403.
 func QuotaExceeded(r purekube.Request) error {
-	return apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, fmt.Errorf("exceeded quota: count/%s", r.Resource.Resource))
+	return apierrors.NewForbidden(r.Resource.GroupResource(), r.Name,
+		fmt.Errorf("exceeded quota: count/%s", r.Resource.Resource))
 }

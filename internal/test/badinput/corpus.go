@@ -47,18 +47,21 @@ var (
 
 // Hostile are texts that names, labels and values have where somebody chose them with intent.
 var Hostile = []string{
-	"../../../../api/v1/namespaces/kube-system/secrets", "a\x1b[2J\x1b]0;x\x07", "\xff\xfe", "a\x00b", "\u202etxt.exe", "%s%n", "<script>x</script>", "$(id)", "a/b/c/d",
+	"../../../../api/v1/namespaces/kube-system/secrets", "a\x1b[2J\x1b]0;x\x07", "\xff\xfe", "a\x00b", "\u202etxt.exe",
+	"%s%n", "<script>x</script>", "$(id)", "a/b/c/d",
 	strings.Repeat("n", 1<<16), " ", "-", "🙂", "9223372036854775808%", "\n---\n",
 }
 
 // Cases are the corpus. Each call of one makes new objects.
 func Cases(t testing.TB) []func() Case {
-	words := []string{"", "shop", "db", "db-0", "web", "view", "used", "node-1", "10.96.0.7", "PodDisruptionBudget/shop/db"}
+	words := []string{"", "shop", "db", "db-0", "web", "view", "used", "node-1", "10.96.0.7",
+		"PodDisruptionBudget/shop/db"}
 	numbers := []int64{0, 1, -1}
 	times := []time.Time{noon, {}}
 	cases := []func() Case{
 		func() Case {
-			return Case{Name: "empty", Reason: "no object, and the zero value of every argument", Set: &manifests.Set{}, Strings: []string{""}, Ints: []int64{0}, Times: []time.Time{{}}}
+			return Case{Name: "empty", Reason: "no object, and the zero value of every argument", Set: &manifests.Set{},
+				Strings: []string{""}, Ints: []int64{0}, Times: []time.Time{{}}}
 		},
 		func() Case {
 			return Case{Name: "nil", Reason: "nil pointers and objects without a name beside good ones", Set: withNils(good(t))}
@@ -67,21 +70,29 @@ func Cases(t testing.TB) []func() Case {
 			return Case{Name: "twice", Reason: "each object twice, the second with other labels", Set: twice(good(t))}
 		},
 		func() Case {
-			return Case{Name: "malformed", Reason: "each text of spec, status and labels is no value of its field", Set: rewritten(good(t), []string{"?/!", "-7%", "10.96.0.0/33"}, []int64{-1, -100}, nil, false)}
+			return Case{Name: "malformed", Reason: "each text of spec, status and labels is no value of its field",
+				Set: rewritten(good(t), []string{"?/!", "-7%", "10.96.0.0/33"}, []int64{-1, -100}, nil, false)}
 		},
 		func() Case {
-			return Case{Name: "extreme", Reason: "the largest and smallest numbers, and times far away", Set: rewritten(good(t), nil,
-				[]int64{math.MaxInt64, math.MinInt64, math.MaxInt32, math.MinInt32}, []time.Time{{}, farFuture}, false),
-				Ints: []int64{math.MaxInt64, math.MinInt64, math.MaxInt32, math.MinInt32}, Times: []time.Time{farFuture, beyond, longAgo}}
+			return Case{Name: "extreme", Reason: "the largest and smallest numbers, and times far away",
+				Set: rewritten(good(t), nil,
+					[]int64{math.MaxInt64, math.MinInt64, math.MaxInt32, math.MinInt32}, []time.Time{{}, farFuture}, false),
+				Ints:  []int64{math.MaxInt64, math.MinInt64, math.MaxInt32, math.MinInt32},
+				Times: []time.Time{farFuture, beyond, longAgo}}
 		},
 		func() Case {
-			return Case{Name: "cyclic", Reason: "owners, aggregation and claims that refer to each other in a circle", Set: cyclic(t)}
+			return Case{Name: "cyclic", Reason: "owners, aggregation and claims that refer to each other in a circle",
+				Set: cyclic(t)}
 		},
 		func() Case {
-			return Case{Name: "hostile", Reason: "names and values with control characters, broken UTF-8, path segments, and 64 KiB", Set: rewritten(good(t), Hostile, nil, nil, true), Strings: Hostile}
+			return Case{Name: "hostile",
+				Reason: "names and values with control characters, broken UTF-8, path segments, and 64 KiB",
+				Set:    rewritten(good(t), Hostile, nil, nil, true), Strings: Hostile}
 		},
 		func() Case {
-			return Case{Name: "huge", Reason: "lists of 200 entries in one object, and 200 pods that all select each other; PUREKUBE_HUGE is another number", Set: huge(t)}
+			return Case{Name: "huge",
+				Reason: "lists of 200 entries in one object, and 200 pods that all select each other; PUREKUBE_HUGE is another " +
+					"number", Set: huge(t)}
 		},
 	}
 	for i, make := range cases {
@@ -108,9 +119,11 @@ func good(t testing.TB) *manifests.Set {
 	set := &manifests.Set{Complete: true}
 	objects := reviews.Cluster()
 	claimed := purekubetest.Pod("shop/claimed")
-	objects = append(objects, purekubetest.Node("node-1"), purekubetest.ClaimFor(claimed, "gpu"), claimed, purekubetest.MinAvailable("shop/percent", "50%"),
+	objects = append(objects, purekubetest.Node("node-1"), purekubetest.ClaimFor(claimed, "gpu"), claimed,
+		purekubetest.MinAvailable("shop/percent", "50%"),
 		&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "gpu", UID: "template"}},
-		&corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "rc", UID: "rc"}, Spec: corev1.ReplicationControllerSpec{Replicas: ptr.To(int32(1))}},
+		&corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "rc", UID: "rc"},
+			Spec: corev1.ReplicationControllerSpec{Replicas: ptr.To(int32(1))}},
 		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ds", UID: "ds"}})
 	if err := set.Add(objects...); err != nil {
 		t.Fatal(err)
@@ -125,7 +138,8 @@ func good(t testing.TB) *manifests.Set {
 func each(set *manifests.Set, visit func(list reflect.Value)) {
 	v := reflect.ValueOf(set).Elem()
 	for i := range v.NumField() {
-		if f := v.Field(i); v.Type().Field(i).IsExported() && f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Pointer {
+		if f := v.Field(i); v.Type().Field(i).IsExported() && f.Kind() == reflect.Slice &&
+			f.Type().Elem().Kind() == reflect.Pointer {
 			visit(f)
 		}
 	}
@@ -180,7 +194,8 @@ func rewritten(set *manifests.Set, texts []string, numbers []int64, times []time
 			}
 			for i := range v.NumField() {
 				name := v.Type().Field(i).Name
-				if keep := name == "ObjectMeta" || name == "TypeMeta" || name == "OwnerReferences"; v.Type().Field(i).IsExported() && (names || len(times) > 0 || !keep) {
+				if keep := name == "ObjectMeta" || name == "TypeMeta" ||
+					name == "OwnerReferences"; v.Type().Field(i).IsExported() && (names || len(times) > 0 || !keep) {
 					walk(path+"."+name, v.Field(i))
 				}
 			}
@@ -216,7 +231,8 @@ func rewritten(set *manifests.Set, texts []string, numbers []int64, times []time
 	// A selector that names no label and cannot be compiled.
 	for i, b := range set.Budgets {
 		if len(texts) > 0 && i%2 == 0 && !names {
-			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near", Values: texts}}}
+			b.Spec.Selector = &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near", Values: texts}}}
 		}
 	}
 	return set
@@ -227,7 +243,8 @@ func cyclic(t testing.TB) *manifests.Set {
 	t.Helper()
 	set := good(t)
 	owner := func(apiVersion, kind string, o metav1.Object) []metav1.OwnerReference {
-		return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: ptr.To(true)}}
+		return []metav1.OwnerReference{
+			{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: ptr.To(true)}}
 	}
 	for i, p := range set.Pods {
 		p.OwnerReferences = owner("v1", "Pod", set.Pods[(i+1)%len(set.Pods)])
@@ -250,7 +267,8 @@ func cyclic(t testing.TB) *manifests.Set {
 	for i := range 20 {
 		r := purekubetest.AggregatedRole(fmt.Sprint("circle-", i), fmt.Sprint("to-", i))
 		r.Labels = map[string]string{fmt.Sprint("to-", i): "true", fmt.Sprint("to-", (i+1)%20): "true"}
-		r.Rules = []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{fmt.Sprint("r", i)}}}
+		r.Rules = []rbacv1.PolicyRule{
+			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{fmt.Sprint("r", i)}}}
 		set.ClusterRoles = append(set.ClusterRoles, r)
 	}
 	return set
@@ -277,13 +295,15 @@ func huge(t testing.TB) *manifests.Set {
 		cidrs[i] = fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
 		rules[i] = rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{fmt.Sprint("r", i)}}
 		selectors[i] = metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("k", i): "x"}}
-		reserved[i] = resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i))}
+		reserved[i] = resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: fmt.Sprint("p", i),
+			UID: types.UID(fmt.Sprint(i))}
 		disrupted[fmt.Sprint("p", i)] = metav1.NewTime(noon)
 		labels[fmt.Sprint("k", i)] = "x"
 	}
 	set.ServiceCIDRs[0].Spec.CIDRs = cidrs
 	set.ClusterRoles[0].AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: selectors}
-	set.ClusterRoles = append(set.ClusterRoles, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "source", Labels: labels}, Rules: rules})
+	set.ClusterRoles = append(set.ClusterRoles,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "source", Labels: labels}, Rules: rules})
 	set.Claims[0].Status.ReservedFor = reserved
 	set.Budgets[0].Status.DisruptedPods = disrupted
 	pod := set.Pods[0]
@@ -295,8 +315,9 @@ func huge(t testing.TB) *manifests.Set {
 		}
 		set.Pods = append(set.Pods, p)
 		if i%20 == 0 {
-			set.Budgets = append(set.Budgets, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("b", i)},
-				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
+			set.Budgets = append(set.Budgets,
+				&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("b", i)},
+					Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
 		}
 	}
 	return set

@@ -23,8 +23,11 @@ func Texts(t testing.TB) []Text {
 		{"neither YAML nor JSON", "{{ .Values.x }}\n\x00\xff"},
 		{"cut off", `{"apiVersion":"v1","kind":"List","items":[` + pod + `,{"apiVersion":"v1"`},
 		{"20,000 levels", strings.Repeat("[", 20_000)},
-		{"aliases that multiply", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
-			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n"},
+		{"aliases that multiply",
+			"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d " +
+				"[*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
+				"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: " +
+				"[*g,*g,*g,*g,*g,*g,*g,*g,*g]\n"},
 		{"an alias of itself", "apiVersion: v1\nkind: Pod\nmetadata: &m\n  name: x\n  labels: *m\n"},
 		{"values of another type", strings.Replace(pod, `"db-0"`, `{"a":[1]}`, 1)},
 		{"gzip of nothing", "\x1f\x8b"},
@@ -39,7 +42,8 @@ func Texts(t testing.TB) []Text {
 		}
 		items := []any{}
 		for _, kind := range manifests.Kinds() {
-			items = append(items, map[string]any{"apiVersion": manifests.APIVersion(kind), "kind": kind.Kind + "List", "items": []any{}})
+			items = append(items,
+				map[string]any{"apiVersion": manifests.APIVersion(kind), "kind": kind.Kind + "List", "items": []any{}})
 		}
 		lists := map[string][]any{}
 		for _, o := range c.Set.Objects() {

@@ -74,7 +74,8 @@ func Summary(subject string, counts []Counts) string {
 	if last.Kept > 0 {
 		kept = fmt.Sprintf("%.0f, %.0f", last.Kept, last.KeptUpdated)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", subject, thousands(last.Objects), largest(false), largest(true), kept)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", subject, thousands(last.Objects), largest(false), largest(true),
+		kept)
 }
 
 // few is a count too small for a ratio: the runtime allocates now and then, too.

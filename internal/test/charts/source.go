@@ -21,13 +21,15 @@ type source struct {
 var sources = []source{
 	{
 		name: "istio", module: "istio.io/istio", version: "v0.0.0-20260827124520-eed52ebb66ad",
-		sum:   "h1:ui9TJjRMAV/hb5ehQaZDq7IUGxuQP6dra9lapT/VjHI=",
-		paths: []string{"operator/cmd/mesh/testdata/manifest-generate/output/*.yaml", "operator/pkg/helm/testdata/output/*pdb*.yaml"},
+		sum: "h1:ui9TJjRMAV/hb5ehQaZDq7IUGxuQP6dra9lapT/VjHI=",
+		paths: []string{"operator/cmd/mesh/testdata/manifest-generate/output/*.yaml",
+			"operator/pkg/helm/testdata/output/*pdb*.yaml"},
 	},
 	{
-		name: "calico", module: "github.com/projectcalico/calico", version: "v1.11.0-cni-plugin.0.20250813170300-a0db560f0520",
-		sum:   "h1:TXnPEzx4pLWgwzCetIO/VJuz4iBZZrOdNSv16a50YqE=",
-		paths: []string{"manifests/*.yaml"},
+		name: "calico", module: "github.com/projectcalico/calico",
+		version: "v1.11.0-cni-plugin.0.20250813170300-a0db560f0520",
+		sum:     "h1:TXnPEzx4pLWgwzCetIO/VJuz4iBZZrOdNSv16a50YqE=",
+		paths:   []string{"manifests/*.yaml"},
 	},
 	{
 		name: "knative", module: "knative.dev/serving", version: "v0.51.0",
@@ -36,8 +38,9 @@ var sources = []source{
 	},
 	{
 		name: "cluster-api", module: "sigs.k8s.io/cluster-api", version: "v1.14.2",
-		sum:   "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA=",
-		paths: []string{"core/config/rbac", "core/config/manager", "controlplane/kubeadm/config/rbac", "hack/observability/kube-state-metrics/*.yaml"},
+		sum: "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA=",
+		paths: []string{"core/config/rbac", "core/config/manager", "controlplane/kubeadm/config/rbac",
+			"hack/observability/kube-state-metrics/*.yaml"},
 	},
 	{
 		name: "prometheus-operator", module: "github.com/prometheus-operator/prometheus-operator", version: "v0.85.0",
@@ -48,7 +51,8 @@ var sources = []source{
 		name: "kubernetes", module: "k8s.io/kubernetes", version: "v1.36.3",
 		sum: "h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o=",
 		paths: []string{
-			"cluster/addons", "plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata/cluster-roles.yaml", "test/e2e/testing-manifests/statefulset/*",
+			"cluster/addons", "plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata/cluster-roles.yaml",
+			"test/e2e/testing-manifests/statefulset/*",
 			"test/e2e/testing-manifests/guestbook", "test/e2e/testing-manifests/dra",
 		},
 	},

@@ -48,13 +48,16 @@ type scalesIn struct {
 	namespace string
 }
 
-func (s scalesIn) Get(_ context.Context, resource schema.GroupResource, name string, _ metav1.GetOptions) (*autoscalingv1.Scale, error) {
+func (s scalesIn) Get(
+	_ context.Context, resource schema.GroupResource, name string, _ metav1.GetOptions,
+) (*autoscalingv1.Scale, error) {
 	s.scales.mu.Lock()
 	kind := s.scales.kinds[resource]
 	s.scales.mu.Unlock()
 	for need, answer := range s.scales.known {
 		gv, err := schema.ParseGroupVersion(need.APIVersion)
-		if err != nil || gv.Group != kind.Group || need.Kind != kind.Kind || need.Namespace != s.namespace || need.Name != name {
+		if err != nil || gv.Group != kind.Group || need.Kind != kind.Kind || need.Namespace != s.namespace ||
+			need.Name != name {
 			continue
 		}
 		if answer.Err != nil {
@@ -100,7 +103,8 @@ func (d scaleDiscovery) ServerResourcesForGroupVersion(groupVersion string) (*me
 		if resource.Group == "batch" || resource.String() == "daemonsets.apps" {
 			continue
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: resource.Resource + "/scale", Group: "autoscaling", Version: "v1", Kind: "Scale"})
+		list.APIResources = append(list.APIResources,
+			metav1.APIResource{Name: resource.Resource + "/scale", Group: "autoscaling", Version: "v1", Kind: "Scale"})
 	}
 	return list, nil
 }

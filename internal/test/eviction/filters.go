@@ -118,7 +118,8 @@ func NodeInfos(nodes []*corev1.Node, pods []*corev1.Pod) []fwk.NodeInfo {
 		infos[n.Name].SetNode(n)
 	}
 	for _, p := range pods {
-		if info := infos[p.Spec.NodeName]; info != nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if info := infos[p.Spec.NodeName]; info != nil && p.Status.Phase != corev1.PodSucceeded &&
+			p.Status.Phase != corev1.PodFailed {
 			info.AddPod(p)
 		}
 	}

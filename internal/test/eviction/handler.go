@@ -107,7 +107,9 @@ func (s *podStore) Update(ctx context.Context, _ string, info rest.UpdatedObject
 	return updated, false, err
 }
 
-func (s *podStore) Delete(_ context.Context, _ string, _ rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s *podStore) Delete(
+	_ context.Context, _ string, _ rest.ValidateObjectFunc, o *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
 	s.deleted = o
 	return nil, true, nil
 }
@@ -127,7 +129,9 @@ func (c *budgetClient) List(context.Context, metav1.ListOptions) (*policyv1.PodD
 	return &policyv1.PodDisruptionBudgetList{Items: c.list}, nil
 }
 
-func (c *budgetClient) UpdateStatus(_ context.Context, b *policyv1.PodDisruptionBudget, _ metav1.UpdateOptions) (*policyv1.PodDisruptionBudget, error) {
+func (c *budgetClient) UpdateStatus(
+	_ context.Context, b *policyv1.PodDisruptionBudget, _ metav1.UpdateOptions,
+) (*policyv1.PodDisruptionBudget, error) {
 	c.updated = b.DeepCopy()
 	return b, nil
 }

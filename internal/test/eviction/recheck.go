@@ -19,7 +19,8 @@ const afterExpiry = 10 * time.Millisecond
 // SleepToRecheck lets time pass until the disruption controller has looked at the first entry of status.disruptedPods
 // that expires, of a pod that exists. It reports whether there is such an entry.
 func SleepToRecheck(
-	w *parity.World, budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget, pods map[types.NamespacedName]*corev1.Pod,
+	w *parity.World, budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget,
+	pods map[types.NamespacedName]*corev1.Pod,
 ) bool {
 	var first time.Time
 	for _, b := range budgets {

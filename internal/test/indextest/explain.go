@@ -18,7 +18,9 @@ type explained[E any, A purekube.Action] interface {
 
 // Explained returns what is wrong with ExplainAll, or "". ExplainAll must explain these keys in this order, which is
 // the order of PlanAll, each as Explain does, and must include all keys that PlanAll names.
-func Explained[E any, A purekube.Action](x explained[E, A], keyOf func(E) purekube.Key, want []purekube.Key, o ...cmp.Option) string {
+func Explained[E any, A purekube.Action](
+	x explained[E, A], keyOf func(E) purekube.Key, want []purekube.Key, o ...cmp.Option,
+) string {
 	outcomes, err := x.PlanAll()
 	all, explainErr := x.ExplainAll()
 	if diff := cmp.Diff(err, explainErr, errorText); diff != "" {

@@ -28,7 +28,8 @@ func (m *model) ask(st *state, f *flight) answer {
 	if r.Name != "" || r.Verb != "create" {
 		if i := find(st.server, m.store.place(r.Resource, r.Namespace, r.Name)); i >= 0 {
 			c.before = st.server[i]
-			there = append(there, apiserver.Stored{Object: m.store.object(c.before), Managed: m.store.contents[c.before.content].managed})
+			there = append(there,
+				apiserver.Stored{Object: m.store.object(c.before), Managed: m.store.contents[c.before.content].managed})
 		}
 	}
 	a, known := m.answers[c]

@@ -38,7 +38,8 @@ func (m *model) oldStart(st *state) *state {
 // that, before the controller has the answer.
 func (m *model) overtaken(st *state, visit func(after *state, broken, how string)) {
 	a := m.ask(st, m.flights[st.flight])
-	if !a.changed || a.content == 0 || m.store.places[a.place].resource != m.world.Assumes || find(st.server, a.place) >= 0 {
+	if !a.changed || a.content == 0 || m.store.places[a.place].resource != m.world.Assumes ||
+		find(st.server, a.place) >= 0 {
 		return
 	}
 	created, _, broken, ok := m.carry(st, false)

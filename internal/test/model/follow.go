@@ -57,7 +57,8 @@ func (m *model) settle(st *state, emit emit[*state]) (idle string) {
 	}
 	if len(st.queue) > 0 {
 		v := m.cacheView(st)
-		emit(m.begin(st, v, st.queue[0]), "", "a plan is made for %s: %s", m.keys[st.queue[0]], m.actionsOf(v, st.queue[0], st))
+		emit(m.begin(st, v, st.queue[0]), "", "a plan is made for %s: %s", m.keys[st.queue[0]],
+			m.actionsOf(v, st.queue[0], st))
 		return ""
 	}
 	for _, h := range m.happenings(st) {
@@ -83,10 +84,12 @@ func (m *model) atRest(st *state) string {
 	for _, key := range fresh.queue {
 		p := m.plan(v, key, fresh)
 		if p.flight != 0 {
-			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks for %s", m.keys[key], m.actionsOf(v, key, fresh))
+			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks for %s", m.keys[key],
+				m.actionsOf(v, key, fresh))
 		}
 		if p.recheck != 0 {
-			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks to look again at %s", m.keys[key], p.RecheckAt.Format(time.TimeOnly))
+			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks to look again at %s",
+				m.keys[key], p.RecheckAt.Format(time.TimeOnly))
 		}
 	}
 	if m.world.Rest != nil {

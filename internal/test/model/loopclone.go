@@ -10,7 +10,9 @@ import (
 
 // cloneLoop returns a Loop that goes on from here by itself. Indexes never change, so both have the same. Options are
 // shared: a function in them must not remember anything.
-func cloneLoop[X purekube.Index[X, S, A], S any, A purekube.Action](l *reconcile.Loop[X, S, A]) *reconcile.Loop[X, S, A] {
+func cloneLoop[X purekube.Index[X, S, A], S any, A purekube.Action](
+	l *reconcile.Loop[X, S, A],
+) *reconcile.Loop[X, S, A] {
 	c := *l
 	questions := map[*reconcile.Question[X]]*reconcile.Question[X]{nil: nil}
 	question := func(q *reconcile.Question[X]) *reconcile.Question[X] {
@@ -43,7 +45,8 @@ func cloneLoop[X purekube.Index[X, S, A], S any, A purekube.Action](l *reconcile
 
 // clonedAskers has each question once, as the Loop does.
 func clonedAskers[X any](
-	all map[purekube.Need]map[purekube.Key]*reconcile.Question[X], clone func(*reconcile.Question[X]) *reconcile.Question[X],
+	all map[purekube.Need]map[purekube.Key]*reconcile.Question[X],
+	clone func(*reconcile.Question[X]) *reconcile.Question[X],
 ) map[purekube.Need]map[purekube.Key]*reconcile.Question[X] {
 	c := map[purekube.Need]map[purekube.Key]*reconcile.Question[X]{}
 	for n, askers := range all {

@@ -27,7 +27,8 @@ func Search(w Scenario, liveness bool, b Bounds) Report {
 }
 
 func newModel(w Scenario) *model {
-	m := &model{cluster: cluster{&w, newStore(w.Kinds)}, keyIDs: map[string]uint16{}, flightIDs: map[string]uint32{}, flights: make([]*flight, 1),
+	m := &model{cluster: cluster{&w, newStore(w.Kinds)}, keyIDs: map[string]uint16{}, flightIDs: map[string]uint32{},
+		flights:  make([]*flight, 1),
 		requests: map[string]int{}, lagging: make([]bool, len(w.Kinds))}
 	m.forget()
 	for i, k := range w.Kinds {

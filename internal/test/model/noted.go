@@ -24,7 +24,9 @@ type notes[S any] struct {
 	facts    map[string]string
 }
 
-func note[X purekube.Index[X, S, A], S any, A purekube.Action](index X, facts map[string]string, more func(X) string) *noted[X, S, A] {
+func note[X purekube.Index[X, S, A], S any, A purekube.Action](
+	index X, facts map[string]string, more func(X) string,
+) *noted[X, S, A] {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(facts)) {
 		fmt.Fprintf(&b, "%s=%s;", name, facts[name])

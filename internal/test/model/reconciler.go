@@ -86,9 +86,11 @@ type memo interface {
 
 // broken are defects of a controller around the loop, to be found.
 type broken struct {
-	StartsWithTheCache, SharesTheContext, LosesRetries, IgnoresFences, DropsWhileProcessing, ForgetsTicks, ForgetsRecheck bool
+	StartsWithTheCache, SharesTheContext, LosesRetries, IgnoresFences, DropsWhileProcessing, ForgetsTicks,
+	ForgetsRecheck bool
 
-	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease, ReusesAnswers,
+	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease,
+	ReusesAnswers,
 	MissesRestore, LooksBeforeTurnsOnly, ConfirmsNothing, AnswersWithTheLast, WatchesBeforeLease, RemembersBeforeLease bool
 }
 

@@ -22,7 +22,9 @@ var errNoList = errors.New("the list was cut off")
 
 // confirmWith lists the next kind, as the API server has it at that moment. With the last one, the key is planned
 // again.
-func (m *reconcilerModel[X, S, A]) confirmWith(st *reconcilerState[X, S, A], i int) (after *reconcilerState[X, S, A], outcome, broken string) {
+func (m *reconcilerModel[X, S, A]) confirmWith(
+	st *reconcilerState[X, S, A], i int,
+) (after *reconcilerState[X, S, A], outcome, broken string) {
 	after = m.calling(st)
 	c := &after.confirming[i]
 	if c.listed == 0 {
@@ -50,7 +52,9 @@ func (m *reconcilerModel[X, S, A]) confirmWith(st *reconcilerState[X, S, A], i i
 }
 
 // notConfirmed is a plan of which nothing is confirmed, since a list fails.
-func (m *reconcilerModel[X, S, A]) notConfirmed(st *reconcilerState[X, S, A], i int) (after *reconcilerState[X, S, A], broken string) {
+func (m *reconcilerModel[X, S, A]) notConfirmed(
+	st *reconcilerState[X, S, A], i int,
+) (after *reconcilerState[X, S, A], broken string) {
 	after = m.calling(st)
 	after.faults--
 	_, broken = m.confirmed(after, i, purekube.Result[A]{}, errNoList)
@@ -58,7 +62,9 @@ func (m *reconcilerModel[X, S, A]) notConfirmed(st *reconcilerState[X, S, A], i 
 }
 
 // confirmed goes on with what is confirmed of a plan.
-func (m *reconcilerModel[X, S, A]) confirmed(after *reconcilerState[X, S, A], i int, fresh purekube.Result[A], err error) (outcome, broken string) {
+func (m *reconcilerModel[X, S, A]) confirmed(
+	after *reconcilerState[X, S, A], i int, fresh purekube.Result[A], err error,
+) (outcome, broken string) {
 	key := after.confirming[i].key
 	after.confirming = slices.Delete(after.confirming, i, i+1)
 	t := after.loop.Turns[key]

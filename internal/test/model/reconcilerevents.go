@@ -7,7 +7,9 @@ func (m *reconcilerModel[X, S, A]) happenings(st *reconcilerState[X, S, A]) []ha
 	return m.cluster.happenings(v, st.server, st.counts)
 }
 
-func (m *reconcilerModel[X, S, A]) happen(st *reconcilerState[X, S, A], h happening) (after *reconcilerState[X, S, A], broken string, ok bool) {
+func (m *reconcilerModel[X, S, A]) happen(
+	st *reconcilerState[X, S, A], h happening,
+) (after *reconcilerState[X, S, A], broken string, ok bool) {
 	if !m.room(st, h.changes...) {
 		return nil, "", false
 	}

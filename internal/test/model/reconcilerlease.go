@@ -45,7 +45,9 @@ func (m *reconcilerModel[X, S, A]) overlap() int {
 }
 
 // handOverAfter is another replica that gets the Lease when the request of the replica before has arrived.
-func (m *reconcilerModel[X, S, A]) handOverAfter(st *reconcilerState[X, S, A], i int) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
+func (m *reconcilerModel[X, S, A]) handOverAfter(
+	st *reconcilerState[X, S, A], i int,
+) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
 	after = st.clone()
 	after.faults--
 	_, _, _, broken, ok, err := m.do(after, m.request(st.sending[i]))
@@ -57,7 +59,9 @@ func (m *reconcilerModel[X, S, A]) handOverAfter(st *reconcilerState[X, S, A], i
 }
 
 // arrive is the arrival of the request of the replica before.
-func (m *reconcilerModel[X, S, A]) arrive(st *reconcilerState[X, S, A]) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
+func (m *reconcilerModel[X, S, A]) arrive(
+	st *reconcilerState[X, S, A],
+) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
 	after = st.clone()
 	after.stray = nil
 	_, _, _, broken, ok, err := m.do(after, *st.stray)

@@ -26,7 +26,9 @@ func (m *reconcilerModel[X, S, A]) look(st *reconcilerState[X, S, A], n purekube
 }
 
 // found ends the call of a lookup.
-func (m *reconcilerModel[X, S, A]) found(st *reconcilerState[X, S, A], n purekube.Need, err error) *reconcilerState[X, S, A] {
+func (m *reconcilerModel[X, S, A]) found(
+	st *reconcilerState[X, S, A], n purekube.Need, err error,
+) *reconcilerState[X, S, A] {
 	after := m.calling(st)
 	after.calls = remove(after.calls, n, compareNeeds)
 	if slices.Contains(after.lookAt, n) {

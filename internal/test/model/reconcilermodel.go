@@ -60,7 +60,8 @@ const lostWrites = 100
 
 // restart is a new process, or another replica: its informers list, and nothing is left of what was known before.
 func (m *reconcilerModel[X, S, A]) restart(st *reconcilerState[X, S, A]) {
-	*st = reconcilerState[X, S, A]{now: st.now, revision: st.revision, server: st.server, counts: st.counts, ghost: st.ghost,
+	*st = reconcilerState[X, S, A]{now: st.now, revision: st.revision, server: st.server, counts: st.counts,
+		ghost:  st.ghost,
 		faults: st.faults, hangs: st.hangs, stray: st.stray, strayUntil: st.strayUntil}
 	if m.world.Memory != nil {
 		st.memory = m.world.Memory()
@@ -92,7 +93,9 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 	o := reconcile.Options[*noted[X, S, A], notes[S]]{
 		// HasSynced of the handlers' registrations.
 		Synced: func() bool {
-			return m.world.Broken.StartsWithTheCache || !slices.ContainsFunc(m.of.pending, func(c shown) bool { return c.listed })
+			return m.world.Broken.StartsWithTheCache || !slices.ContainsFunc(m.of.pending, func(c shown) bool {
+				return c.listed
+			})
 		},
 		DecidesWithout: m.world.DecidesWithout, RetryProblems: m.world.RetryProblems, Retries: m.world.Retries,
 	}

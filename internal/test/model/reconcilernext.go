@@ -74,7 +74,9 @@ func (m *reconcilerModel[X, S, A]) follow(st *reconcilerState[X, S, A], emit emi
 	}
 }
 
-func (m *reconcilerModel[X, S, A]) followSending(st *reconcilerState[X, S, A], i int, emit emit[*reconcilerState[X, S, A]]) {
+func (m *reconcilerModel[X, S, A]) followSending(
+	st *reconcilerState[X, S, A], i int, emit emit[*reconcilerState[X, S, A]],
+) {
 	s := st.sending[i]
 	if s.reply != nil {
 		after, broken := m.hear(st, i)
@@ -83,7 +85,8 @@ func (m *reconcilerModel[X, S, A]) followSending(st *reconcilerState[X, S, A], i
 	}
 	r := m.request(s)
 	for _, o := range []outcome{answered, refused, unanswered} {
-		if o != answered && st.faults == 0 || o == refused && !m.world.Faults.Refuse || o == unanswered && !m.world.Faults.LoseAnswer {
+		if o != answered && st.faults == 0 || o == refused && !m.world.Faults.Refuse || o == unanswered &&
+			!m.world.Faults.LoseAnswer {
 			continue
 		}
 		if after, how, broken, ok := m.send(st, i, o); ok {
@@ -133,7 +136,9 @@ func (m *reconcilerModel[X, S, A]) followLookups(st *reconcilerState[X, S, A], e
 }
 
 // hear hands an answer that has arrived to the controller. It is too late after the plan's deadline.
-func (m *reconcilerModel[X, S, A]) hear(st *reconcilerState[X, S, A], i int) (after *reconcilerState[X, S, A], broken string) {
+func (m *reconcilerModel[X, S, A]) hear(
+	st *reconcilerState[X, S, A], i int,
+) (after *reconcilerState[X, S, A], broken string) {
 	after = m.calling(st)
 	s := after.sending[i]
 	returned, err := s.reply.returned, s.reply.err
@@ -152,7 +157,9 @@ func (m *reconcilerModel[X, S, A]) pass(st *reconcilerState[X, S, A]) *reconcile
 			to = alarms[0].at
 		}
 	}
-	if to < 0 || slices.Contains(st.relist, true) || slices.ContainsFunc(st.pending, func(c shown) bool { return !c.listed && c.at+max(maxAgeOfCache, m.world.MaxAge) < to }) {
+	if to < 0 || slices.Contains(st.relist, true) || slices.ContainsFunc(st.pending, func(c shown) bool {
+		return !c.listed && c.at+max(maxAgeOfCache, m.world.MaxAge) < to
+	}) {
 		return nil
 	}
 	after := m.calling(st)

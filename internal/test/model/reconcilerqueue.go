@@ -28,7 +28,9 @@ func compareNeeds(a, b purekube.Need) int { return strings.Compare(a.String(), b
 
 // busy reports whether the key has a turn.
 func (st *reconcilerState[X, S, A]) busy(key purekube.Key) bool {
-	return slices.Contains(st.planning, key) || slices.ContainsFunc(st.confirming, func(c confirming) bool { return c.key == key }) ||
+	return slices.Contains(st.planning, key) || slices.ContainsFunc(st.confirming, func(c confirming) bool {
+		return c.key == key
+	}) ||
 		slices.ContainsFunc(st.sending, func(s sending) bool { return s.key == key })
 }
 
@@ -49,7 +51,8 @@ func (st *reconcilerState[X, S, A]) queueAgain(key purekube.Key, next reconcile.
 		st.queue = insert(st.queue, key, purekube.Key.Compare)
 	}
 	switch {
-	case !next.Requeue || next.Err != nil && b.LosesRetries || next.Err == nil && next.After > reconcile.FenceTimeout && b.ForgetsRecheck:
+	case !next.Requeue || next.Err != nil && b.LosesRetries || next.Err == nil && next.After > reconcile.FenceTimeout &&
+		b.ForgetsRecheck:
 	case next.After < time.Second:
 		st.queue = insert(st.queue, key, purekube.Key.Compare)
 	default:

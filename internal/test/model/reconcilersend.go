@@ -35,7 +35,9 @@ func (m *reconcilerModel[X, S, A]) request(s sending) purekube.Request {
 }
 
 // send sends the next request of a plan.
-func (m *reconcilerModel[X, S, A]) send(st *reconcilerState[X, S, A], i int, o outcome) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
+func (m *reconcilerModel[X, S, A]) send(
+	st *reconcilerState[X, S, A], i int, o outcome,
+) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
 	s := st.sending[i]
 	r := m.request(s)
 	after = m.calling(st)
@@ -57,7 +59,8 @@ func (m *reconcilerModel[X, S, A]) send(st *reconcilerState[X, S, A], i int, o o
 	case !clock(st.now).Before(after.loop.Turns[s.key].WriteBy):
 		err, how, broken = context.DeadlineExceeded, "not sent, its time is over", ""
 	case o == refused:
-		err, how = apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, errors.New("a webhook")), "refused, by a webhook, say"
+		err, how = apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, errors.New("a webhook")),
+			"refused, by a webhook, say"
 	default:
 		for _, before := range st.sent {
 			if before.key == s.key && before.request == requestText(r) {
@@ -93,7 +96,9 @@ func (m *reconcilerModel[X, S, A]) send(st *reconcilerState[X, S, A], i int, o o
 }
 
 // replied hands the answer to a request to the controller.
-func (m *reconcilerModel[X, S, A]) replied(after *reconcilerState[X, S, A], i int, r purekube.Request, returned runtime.Object, err error) (broken string) {
+func (m *reconcilerModel[X, S, A]) replied(
+	after *reconcilerState[X, S, A], i int, r purekube.Request, returned runtime.Object, err error,
+) (broken string) {
 	to := &after.sending[i]
 	to.reply = nil
 	if !m.world.Broken.IgnoresFences {
@@ -126,7 +131,9 @@ func (m *reconcilerModel[X, S, A]) stale(st *reconcilerState[X, S, A], s sending
 	if m.world.Right(a, d.Actions) {
 		return ""
 	}
-	return fmt.Sprintf("what cannot be undone is right at that moment: %s, and a plan from what the API server has asks for %s", a, plannedActions(d.Actions))
+	return fmt.Sprintf(
+		"what cannot be undone is right at that moment: %s, and a plan from what the API server has asks for %s", a,
+		plannedActions(d.Actions))
 }
 
 // fresh is the plan of a key from what the API server has.
@@ -140,7 +147,9 @@ func (m *reconcilerModel[X, S, A]) fresh(v *View, key purekube.Key) Decision {
 }
 
 // do is what the API server does with a request.
-func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekube.Request) (h held, returned runtime.Object, changed bool, broken string, ok bool, err error) {
+func (m *reconcilerModel[X, S, A]) do(
+	after *reconcilerState[X, S, A], r purekube.Request,
+) (h held, returned runtime.Object, changed bool, broken string, ok bool, err error) {
 	before := m.view(after)
 	var there []apiserver.Stored
 	at := -1

@@ -13,7 +13,9 @@ import (
 const longest = time.Hour
 
 // settle is part of steps: nothing fails beyond what hangs.
-func (m *reconcilerModel[X, S, A]) settle(st *reconcilerState[X, S, A], emit emit[*reconcilerState[X, S, A]]) (idle string) {
+func (m *reconcilerModel[X, S, A]) settle(
+	st *reconcilerState[X, S, A], emit emit[*reconcilerState[X, S, A]],
+) (idle string) {
 	if clock(st.now).Sub(Start) > m.world.Until+longest {
 		return "at rest, within an hour: it goes on"
 	}
@@ -96,7 +98,8 @@ func (m *reconcilerModel[X, S, A]) onlyVetoes(st *reconcilerState[X, S, A]) bool
 	v := m.view(st)
 	return !slices.ContainsFunc(st.later, func(a alarm) bool {
 		d := m.fresh(v, a.key)
-		return a.at < st.now+seconds(reconcile.PauseAfterRetries) || len(d.Actions) == 0 || !m.world.Veto(d.Actions[0].Request(nil))
+		return a.at < st.now+seconds(reconcile.PauseAfterRetries) || len(d.Actions) == 0 ||
+			!m.world.Veto(d.Actions[0].Request(nil))
 	})
 }
 

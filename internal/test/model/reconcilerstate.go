@@ -90,12 +90,16 @@ type reconcilerState[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 
 func (st *reconcilerState[X, S, A]) clone() *reconcilerState[X, S, A] {
 	c := *st
-	c.server, c.counts, c.cached, c.pending = slices.Clone(st.server), slices.Clone(st.counts), slices.Clone(st.cached), slices.Clone(st.pending)
-	c.queue, c.again, c.later, c.ticks = slices.Clone(st.queue), slices.Clone(st.again), slices.Clone(st.later), slices.Clone(st.ticks)
-	c.planning, c.sending, c.sent, c.asked = slices.Clone(st.planning), slices.Clone(st.sending), slices.Clone(st.sent), slices.Clone(st.asked)
+	c.server, c.counts, c.cached, c.pending = slices.Clone(st.server), slices.Clone(st.counts), slices.Clone(st.cached),
+		slices.Clone(st.pending)
+	c.queue, c.again, c.later, c.ticks = slices.Clone(st.queue), slices.Clone(st.again), slices.Clone(st.later),
+		slices.Clone(st.ticks)
+	c.planning, c.sending, c.sent, c.asked = slices.Clone(st.planning), slices.Clone(st.sending), slices.Clone(st.sent),
+		slices.Clone(st.asked)
 	c.confirming = slices.Clone(st.confirming)
 	c.looking, c.calls, c.lookAt = slices.Clone(st.looking), slices.Clone(st.calls), slices.Clone(st.lookAt)
-	c.answers, c.at, c.lookedAt, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.lookedAt), slices.Clone(st.relist)
+	c.answers, c.at, c.lookedAt, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.lookedAt),
+		slices.Clone(st.relist)
 	c.loop = cloneLoop(st.loop)
 	if st.memory != nil {
 		c.memory = st.memory.clone()

@@ -63,7 +63,8 @@ func (m *reconcilerModel[X, S, A]) text(st *reconcilerState[X, S, A]) string {
 		copied(c.held)
 		fmt.Fprintf(&b, " %d %t %t %t", c.at, c.listed, c.told, c.missed)
 	}
-	for _, l := range []any{st.queue, st.again, st.later, st.ticks, st.planning, st.looking, st.calls, st.lookAt, st.asked} {
+	for _, l := range []any{st.queue, st.again, st.later, st.ticks, st.planning, st.looking, st.calls, st.lookAt,
+		st.asked} {
 		fmt.Fprintf(&b, "\n%v", l)
 	}
 	for _, c := range st.confirming {

@@ -28,7 +28,9 @@ func (m *reconcilerModel[X, S, A]) begin(st *reconcilerState[X, S, A], key purek
 }
 
 // plan makes the plan of a turn.
-func (m *reconcilerModel[X, S, A]) plan(st *reconcilerState[X, S, A], key purekube.Key) (after *reconcilerState[X, S, A], outcome, broken string) {
+func (m *reconcilerModel[X, S, A]) plan(
+	st *reconcilerState[X, S, A], key purekube.Key,
+) (after *reconcilerState[X, S, A], outcome, broken string) {
 	after = m.calling(st)
 	t := after.loop.Turns[key]
 	facts := t.Index.facts
@@ -100,7 +102,8 @@ func (m *reconcilerModel[X, S, A]) advance(st *reconcilerState[X, S, A], i int) 
 	next := st.loop.End(clock(st.now), t, errors.Join(s.failures...), s.vetoed)
 	failed := len(s.failures) > 0 || t.Failures != nil || t.Problems != nil && m.world.RetryProblems
 	if failed != (next.Err != nil) || failed && !next.Requeue {
-		broken = fmt.Sprintf("failures are reported and retried, and nothing else is: %v, %d failures, %v", s.key, len(s.failures), next)
+		broken = fmt.Sprintf("failures are reported and retried, and nothing else is: %v, %d failures, %v", s.key,
+			len(s.failures), next)
 	}
 	if s.vetoed && m.world.Broken.VetoEndsKey {
 		return broken

@@ -48,7 +48,8 @@ type Report struct {
 // String is one line, followed by the steps to a broken guarantee if there is one.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d states, %d steps, depth %d, %s: ", r.Scenario, r.States, r.Steps, r.Depth, r.Took.Round(time.Second/10))
+	fmt.Fprintf(&b, "%s: %d states, %d steps, depth %d, %s: ", r.Scenario, r.States, r.Steps, r.Depth,
+		r.Took.Round(time.Second/10))
 	switch {
 	case r.Broken != "":
 		fmt.Fprintf(&b, "broken: %s\n", r.Broken)
@@ -163,7 +164,8 @@ func search(name string, sys system, liveness bool, b Bounds) Report {
 			frontier[i] = ""
 		}
 		if os.Getenv(progressVariable) != "" {
-			fmt.Fprintf(os.Stderr, "%s: depth %d, %d states, %d new, %s\n", name, r.Depth, len(s.came), len(nextFrontier), time.Since(began).Round(time.Second/10))
+			fmt.Fprintf(os.Stderr, "%s: depth %d, %d states, %d new, %s\n", name, r.Depth, len(s.came), len(nextFrontier),
+				time.Since(began).Round(time.Second/10))
 		}
 		frontier, indexes = nextFrontier, nextIndexes
 	}

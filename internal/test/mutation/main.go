@@ -44,19 +44,22 @@ var (
 	short     = flag.Bool("short", false, "run the tests with -short")
 	onlyTests = flag.String("run", "", "ask only tests that match")
 	workers   = flag.Int("p", 2, "test binaries to run at a time")
-	survivors = flag.String("survivors", "internal/test/mutation/survivors", "the folder of the survivors that are known, with reasons")
-	listOnly  = flag.Bool("list", false, "list the mutants and run nothing")
-	every     = flag.Int("every", 1, "ask about one mutant in so many, in the order of the files")
-	patience  = flag.Duration("patience", time.Hour, "leave out tests that take more of the processor's time without a mutant")
-	verbose   = flag.Bool("v", false, "say what became of each mutant")
+	survivors = flag.String("survivors", "internal/test/mutation/survivors",
+		"the folder of the survivors that are known, with reasons")
+	listOnly = flag.Bool("list", false, "list the mutants and run nothing")
+	every    = flag.Int("every", 1, "ask about one mutant in so many, in the order of the files")
+	patience = flag.Duration("patience", time.Hour,
+		"leave out tests that take more of the processor's time without a mutant")
+	verbose = flag.Bool("v", false, "say what became of each mutant")
 )
 
 // decisions are the files in which the packages decide. Property tests check the files that arrange objects for them,
 // find what is affected, or explain.
-const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimant|claimantverdict|claimverdict|collect|controllers|createclaim|deletedpods|` +
-	`deletion|disruptedpods|drain|entry|eviction|expectation|family|filter|fixpoint|graph|inventory|lookup|nodes|order|orders|` +
-	`orphan|owner|placement|plan|podgroup|pods|prefix|ranges|recover|reference|removal|reservation|return|round|rules|selector|` +
-	`setclaimstatuses|shape|status|step|table|waves|workload)\.go:`
+const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimant|claimantverdict|claimverdict|` +
+	`collect|controllers|createclaim|deletedpods|deletion|disruptedpods|drain|entry|eviction|expectation|family|filter|` +
+	`fixpoint|graph|inventory|lookup|nodes|order|orders|orphan|owner|placement|plan|podgroup|pods|prefix|ranges|recover|` +
+	`reference|removal|reservation|return|round|rules|selector|setclaimstatuses|shape|status|step|table|waves|workload)` +
+	`\.go:`
 
 func main() {
 	flag.Parse()
@@ -73,7 +76,8 @@ func main() {
 		if err != nil {
 			fail(fmt.Errorf("%s: %w", pattern, err))
 		}
-		fmt.Printf("| %s | %d | %d (%.1f %%) | %d | %d |\n", pattern, r.mutants, r.killed, 100*float64(r.killed)/float64(max(1, r.mutants)), r.excused, len(r.survived))
+		fmt.Printf("| %s | %d | %d (%.1f %%) | %d | %d |\n", pattern, r.mutants, r.killed,
+			100*float64(r.killed)/float64(max(1, r.mutants)), r.excused, len(r.survived))
 		left = append(left, r.survived...)
 		unknown += len(r.survived)
 	}
@@ -117,7 +121,8 @@ func run(pattern string, known map[string]bool) (result, error) {
 		return result{}, err
 	}
 	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return m.number%*every != 0 })
-	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d tests take %s, %d more are left out: %s\n", pattern, len(mutants), len(tests), time.Since(began).Round(time.Second/10),
+	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d tests take %s, %d more are left out: %s\n", pattern, len(mutants),
+		len(tests), time.Since(began).Round(time.Second/10),
 		len(tooSlow), strings.Join(tooSlow, " "))
 
 	r := result{mutants: len(mutants)}
@@ -264,7 +269,9 @@ func killed(binary, folder string, number int, tests []watched) bool {
 
 // runTests runs tests of the binary, and says how much time of the processor they took. They may take as much as limit:
 // a busy machine does not make a mutant look as if it looped.
-func runTests(binary, folder string, number int, limit time.Duration, which string, env ...string) (out []byte, took time.Duration, err error) {
+func runTests(
+	binary, folder string, number int, limit time.Duration, which string, env ...string,
+) (out []byte, took time.Duration, err error) {
 	seconds := max(1, int(limit/time.Second))
 	// Nothing in the packages waits, and the runtime ends a program in which everything does.
 	const waits = time.Hour
@@ -305,8 +312,11 @@ func compile(pattern, scratch string) (binary, folder string, mutants []mutant, 
 		}
 		parsed = append(parsed, f)
 	}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
+		Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})}
 	if _, err := config.Check(target.ImportPath, files, parsed, info); err != nil {
 		return "", "", nil, err
 	}

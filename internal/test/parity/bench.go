@@ -55,7 +55,9 @@ func SideBySide(b *testing.B, workers int, objects []runtime.Object, start Start
 // runOnce is the time from the first object that the controller hears of to its last request,
 // the part of it in which it hears of objects, and the time that the client takes for the same
 // requests on its own.
-func runOnce(b *testing.B, workers int, objects []runtime.Object, start Start, requests int) (took, hearing, recording time.Duration) {
+func runOnce(
+	b *testing.B, workers int, objects []runtime.Object, start Start, requests int,
+) (took, hearing, recording time.Duration) {
 	b.Helper()
 	w := newWorld()
 	last := make(chan struct{})

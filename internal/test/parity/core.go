@@ -77,7 +77,8 @@ func (c Core[S]) sameBytes(t *testing.T, upstream, ours Trace) {
 	theirs := upstream.Normal().Requests
 	for i, r := range ours.Normal().Requests {
 		if r.raw != theirs[i].raw {
-			t.Fatalf("%s: the same patch in other bytes (- kube-controller-manager, + ours):\n- %s\n+ %s", c.Name, theirs[i].raw, r.raw)
+			t.Fatalf("%s: the same patch in other bytes (- kube-controller-manager, + ours):\n- %s\n+ %s", c.Name, theirs[i].raw,
+				r.raw)
 		}
 	}
 }

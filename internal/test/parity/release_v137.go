@@ -52,7 +52,8 @@ func podGroupObjects(groups []claims.PodGroup) []runtime.Object {
 }
 
 func newPodGroup() runtime.Object {
-	object, err := scheme.Scheme.New(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "PodGroup"})
+	object, err := scheme.Scheme.New(
+		schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "PodGroup"})
 	if err != nil {
 		panic(err)
 	}
@@ -68,7 +69,8 @@ func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatu
 	if !features.AdminAccess || !features.PrioritizedList {
 		return nil, errors.New("these features cannot be off any more")
 	}
-	err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{"GenericWorkload": features.PodGroups, "DRAWorkloadResourceClaims": features.PodGroups})
+	err := utilfeature.DefaultMutableFeatureGate.SetFromMap(
+		map[string]bool{"GenericWorkload": features.PodGroups, "DRAWorkloadResourceClaims": features.PodGroups})
 	if err != nil {
 		return nil, err
 	}

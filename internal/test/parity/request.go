@@ -40,7 +40,9 @@ type Request struct {
 }
 
 // Patch is the request that sends a patch, or applies when it is of that type.
-func Patch(resource, subresource, namespace, name string, patchType types.PatchType, body []byte, fieldManager string, force bool) Request {
+func Patch(
+	resource, subresource, namespace, name string, patchType types.PatchType, body []byte, fieldManager string, force bool,
+) Request {
 	verb := "patch"
 	if patchType == types.ApplyPatchType {
 		verb = "apply"
@@ -82,7 +84,8 @@ func updateBody(object any) string {
 
 // Create is the request that makes an object in a namespace.
 func Create(resource, namespace string, object metav1.Object) Request {
-	return Request{Verb: "create", Resource: resource, Namespace: namespace, Name: object.GetName(), Body: createBody(object)}
+	return Request{Verb: "create", Resource: resource, Namespace: namespace, Name: object.GetName(),
+		Body: createBody(object)}
 }
 
 // createBody leaves the namespace out of an object that is to be made: the path of the request
@@ -201,7 +204,8 @@ func Sent(r purekube.Request) Request {
 	}
 	body := r.Object.DeepCopyObject()
 	body.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	sent := Request{Verb: r.Verb, Resource: resource, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name, Body: canonicalOf(body)}
+	sent := Request{Verb: r.Verb, Resource: resource, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
+		Body: canonicalOf(body)}
 	if r.Verb == "create" {
 		sent.Body = createBody(body)
 	}
@@ -265,7 +269,8 @@ func requestOf(action clienttesting.Action) (Request, bool) {
 	switch a := action.(type) {
 	case clienttesting.PatchActionImpl:
 		force := a.PatchOptions.Force != nil && *a.PatchOptions.Force
-		return Patch(r.Resource, r.Subresource, r.Namespace, a.Name, a.PatchType, a.Patch, a.PatchOptions.FieldManager, force), true
+		return Patch(r.Resource, r.Subresource, r.Namespace, a.Name, a.PatchType, a.Patch, a.PatchOptions.FieldManager,
+			force), true
 	case clienttesting.UpdateActionImpl:
 		r.Name, r.Body = nameOf(a.Object), updateBody(a.Object)
 	case clienttesting.CreateActionImpl:

@@ -20,7 +20,8 @@ type run struct {
 
 func settings(t *testing.T) run {
 	t.Helper()
-	r := run{seed: seed.FromVariable(t, "PARITY_SEED", 1), count: Number(t, "PARITY_CASES", 5000), only: Number(t, "PARITY_CASE", -1)}
+	r := run{seed: seed.FromVariable(t, "PARITY_SEED", 1), count: Number(t, "PARITY_CASES", 5000),
+		only: Number(t, "PARITY_CASE", -1)}
 	t.Logf("PARITY_SEED=%d PARITY_CASES=%d", r.seed, r.count)
 	return r
 }
@@ -59,5 +60,7 @@ func (r run) source(i int) *rand.Rand { return rand.New(rand.NewPCG(r.seed, uint
 
 // again says how to repeat a case.
 func (r run) again(t *testing.T, i int) string {
-	return fmt.Sprintf("again: (cd internal/test/parity && PARITY_SEED=%d PARITY_CASE=%d GOWORK=off go test %s-run '^%s$' .)", r.seed, i, testFlags, t.Name())
+	return fmt.Sprintf(
+		"again: (cd internal/test/parity && PARITY_SEED=%d PARITY_CASE=%d GOWORK=off go test %s-run '^%s$' .)", r.seed, i,
+		testFlags, t.Name())
 }

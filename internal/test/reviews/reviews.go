@@ -75,8 +75,10 @@ func (r Request) Review(t testing.TB) *admissionv1.AdmissionRequest {
 		version = "v1"
 	}
 	return &admissionv1.AdmissionRequest{
-		UID: "1", Resource: metav1.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Resource}, SubResource: r.Subresource,
-		Namespace: r.Namespace, Name: r.Name, Operation: r.Operation, Object: raw(r.Object), OldObject: raw(r.OldObject), DryRun: &r.DryRun,
+		UID: "1", Resource: metav1.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Resource},
+		SubResource: r.Subresource,
+		Namespace:   r.Namespace, Name: r.Name, Operation: r.Operation, Object: raw(r.Object), OldObject: raw(r.OldObject),
+		DryRun: &r.DryRun,
 	}
 }
 
@@ -92,7 +94,9 @@ func (r Request) Body(t testing.TB, version string) string {
 
 // Post sends a body to a webhook. It returns the status code, the answered review if the code is 200, and the answer's
 // text.
-func Post(t testing.TB, client *http.Client, url, body string) (code int, review admissionv1.AdmissionReview, text string) {
+func Post(
+	t testing.TB, client *http.Client, url, body string,
+) (code int, review admissionv1.AdmissionReview, text string) {
 	t.Helper()
 	response, err := client.Post(url, "application/json", strings.NewReader(body))
 	require.NoError(t, err)
@@ -147,6 +151,7 @@ func Evicts(name string) Request {
 // WritesBudget is an update of a budget.
 func WritesBudget(b *policyv1.PodDisruptionBudget) Request {
 	return Request{
-		Group: policyv1.GroupName, Resource: "poddisruptionbudgets", Namespace: b.Namespace, Name: b.Name, Operation: admissionv1.Update, Object: b,
+		Group: policyv1.GroupName, Resource: "poddisruptionbudgets", Namespace: b.Namespace, Name: b.Name,
+		Operation: admissionv1.Update, Object: b,
 	}
 }

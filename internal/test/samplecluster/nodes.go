@@ -21,7 +21,8 @@ func (c Cluster) WithNodes(r *rand.Rand) []*corev1.Node {
 	var nodes []*corev1.Node
 	names := append(append([]string(nil), c.Nodes...), "spare-1", "spare-2")
 	for _, name := range names[:len(c.Nodes)+r.IntN(3)] {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zones[r.IntN(len(zones))]}}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{corev1.LabelTopologyZone: zones[r.IntN(len(zones))]}}}
 		n.Spec.Unschedulable = r.IntN(8) == 0
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		if r.IntN(8) == 0 {

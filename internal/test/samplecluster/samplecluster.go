@@ -71,7 +71,8 @@ func (b *builder) workload(name string) {
 	labels := map[string]string{"app": name, "tier": []string{"front", "front", "back"}[b.r.IntN(3)]}
 	var owner *metav1.OwnerReference
 	controlledBy := func(apiVersion, kind string) {
-		owner = &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: meta.UID, Controller: ptr.To(true)}
+		owner = &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: meta.UID,
+			Controller: ptr.To(true)}
 	}
 	switch b.r.IntN(14) {
 	case 0, 1, 2:
@@ -79,13 +80,15 @@ func (b *builder) workload(name string) {
 		b.deployment(meta, replicas)
 	case 3:
 		controlledBy("apps/v1", "ReplicaSet")
-		b.c.ReplicaSets = append(b.c.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}})
+		b.c.ReplicaSets = append(b.c.ReplicaSets,
+			&appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}})
 	case 4, 5, 6, 7:
 		controlledBy("apps/v1", "StatefulSet")
 		if b.oneIn(2) {
 			replicas, pods = 1, 1
 		}
-		policy := []appsv1.PodManagementPolicyType{"", "", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}[b.r.IntN(4)]
+		policy := []appsv1.PodManagementPolicyType{"", "", appsv1.OrderedReadyPodManagement,
+			appsv1.ParallelPodManagement}[b.r.IntN(4)]
 		b.c.StatefulSets = append(b.c.StatefulSets, &appsv1.StatefulSet{ObjectMeta: meta,
 			Spec: appsv1.StatefulSetSpec{Replicas: &replicas, PodManagementPolicy: policy}})
 	case 8:
@@ -98,7 +101,9 @@ func (b *builder) workload(name string) {
 		if b.oneIn(6) {
 			answer = purekube.Answer{Err: errors.New("widgets.example.com does not implement the scale subresource")}
 		}
-		b.c.Answers[purekube.Need{APIVersion: "example.com/v1", Kind: "Widget", Namespace: meta.Namespace, Name: name, Subresource: "scale"}] = answer
+		need := purekube.Need{
+			APIVersion: "example.com/v1", Kind: "Widget", Namespace: meta.Namespace, Name: name, Subresource: "scale"}
+		b.c.Answers[need] = answer
 	case 10:
 		controlledBy("apps/v1", "DaemonSet")
 		b.c.DaemonSets = append(b.c.DaemonSets, &appsv1.DaemonSet{ObjectMeta: meta})
@@ -109,7 +114,8 @@ func (b *builder) workload(name string) {
 	case 13:
 		// kubectl drain does not know it.
 		controlledBy("apps.kruise.io/v1alpha1", "DaemonSet")
-		b.c.Answers[purekube.Need{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet", Namespace: meta.Namespace, Name: name, Subresource: "scale"}] =
+		b.c.Answers[purekube.Need{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet", Namespace: meta.Namespace,
+			Name: name, Subresource: "scale"}] =
 			scaleOf(meta.UID, replicas)
 	}
 	for i := range pods {
@@ -132,7 +138,8 @@ func (b *builder) deployment(meta metav1.ObjectMeta, replicas int32) {
 		*d.Spec.Replicas++
 	}
 	rs := &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
-	rs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: ptr.To(true)}}
+	rs.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: ptr.To(true)}}
 	b.c.Deployments, b.c.ReplicaSets = append(b.c.Deployments, d), append(b.c.ReplicaSets, rs)
 }
 
@@ -170,7 +177,8 @@ func (b *builder) pod(namespace, name string, labels map[string]string) *corev1.
 	}
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	if b.oneIn(12) {
-		p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		p.Spec.Volumes = []corev1.Volume{
+			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	}
 	if b.oneIn(40) {
 		p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "m"}
@@ -280,5 +288,6 @@ func (c Cluster) Replicas(uid types.UID) int32 {
 }
 
 func scaleOf(uid types.UID, replicas int32) purekube.Answer {
-	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
+	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid},
+		Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
 }

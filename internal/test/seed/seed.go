@@ -62,7 +62,8 @@ func chosen() *Choice {
 	if err := c.Set(os.Getenv(Variable)); err != nil {
 		panic(fmt.Sprintf("%s: %v", Variable, err))
 	}
-	flag.Var(c, "seed", "`seed` of what tests do at random: a number, a number and + for those from it on, or random; none: fixed ones")
+	flag.Var(c, "seed",
+		"`seed` of what tests do at random: a number, a number and + for those from it on, or random; none: fixed ones")
 	return c
 }
 

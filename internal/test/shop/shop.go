@@ -120,7 +120,8 @@ func StatefulSet(name string, replicas *int32) *appsv1.StatefulSet {
 
 // ReplicationController has that many replicas, or leaves the number out.
 func ReplicationController(name string, replicas *int32) *corev1.ReplicationController {
-	return &corev1.ReplicationController{ObjectMeta: Meta(name), Spec: corev1.ReplicationControllerSpec{Replicas: replicas}}
+	return &corev1.ReplicationController{ObjectMeta: Meta(name),
+		Spec: corev1.ReplicationControllerSpec{Replicas: replicas}}
 }
 
 // Budget selects app=web, and its status has not been computed yet.
@@ -182,7 +183,8 @@ func ObjectNeed(namespace, name string) purekube.Need {
 
 // ScaleOf is the answer to a lookup of a scale.
 func ScaleOf(uid types.UID, replicas int32) purekube.Answer {
-	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
+	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid},
+		Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
 }
 
 // UnhealthyPolicy sets that field of a budget.

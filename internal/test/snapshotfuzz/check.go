@@ -65,7 +65,8 @@ func same(t testing.TB, how string, want, got []Answer) {
 			t.Fatalf("%s: %s the error is\n%s\nand was\n%s", want[i].Question, how, g, w)
 		}
 		if !reflect.DeepEqual(want[i].Value, got[i].Value) {
-			t.Fatalf("%s: the answer is another one %s:\n%+v\nand was\n%+v\n%s", want[i].Question, how, got[i].Value, want[i].Value, differences(want[i].Value, got[i].Value))
+			t.Fatalf("%s: the answer is another one %s:\n%+v\nand was\n%+v\n%s", want[i].Question, how, got[i].Value,
+				want[i].Value, differences(want[i].Value, got[i].Value))
 		}
 	}
 }

@@ -120,7 +120,8 @@ func Mutate(text, choice []byte, words []string) []byte {
 	return out
 }
 
-var numbers = []any{0, 1, 2, 3, -1, 100, math.MaxInt32, math.MinInt32, int64(math.MaxInt64), "1", true, "0%", "50%", "100%", "-1%"}
+var numbers = []any{0, 1, 2, 3, -1, 100, math.MaxInt32, math.MinInt32, int64(math.MaxInt64), "1", true, "0%", "50%",
+	"100%", "-1%"}
 
 // spot is one value inside a document.
 type spot struct {

@@ -155,6 +155,8 @@ func (c *Controller) reconcile(ctx context.Context, key purekube.Key) error {
 	if !result.RecheckAt.IsZero() {
 		c.Queue.AddAfter(key, result.RecheckAt.Sub(now))
 	}
-	_, err = purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) { return c.Do(ctx, r) }, c.Record)
+	_, err = purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) {
+		return c.Do(ctx, r)
+	}, c.Record)
 	return err
 }

@@ -22,7 +22,8 @@ func Do(ctx context.Context, client dynamic.Interface, r purekube.Request) (runt
 	switch r.Verb {
 	case "create":
 		if r.Template != nil { // its fields that this build's types lack
-			template, err := client.Resource(r.Template.Resource).Namespace(r.Namespace).Get(ctx, r.Template.Name, metav1.GetOptions{})
+			template, err := client.Resource(r.Template.Resource).Namespace(r.Namespace).Get(ctx, r.Template.Name,
+				metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}

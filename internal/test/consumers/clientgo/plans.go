@@ -19,7 +19,8 @@ func Roles(factory informers.SharedInformerFactory, name string) (rbacaggregate.
 	if err != nil {
 		return rbacaggregate.Result{}, err
 	}
-	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Key(name), rbacaggregate.Options{})
+	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Key(name),
+		rbacaggregate.Options{})
 }
 
 // Claims plans for one key from the informers' caches.
@@ -36,7 +37,8 @@ func Claims(factory informers.SharedInformerFactory, key purekube.Key) (resource
 	if err != nil {
 		return resourceclaim.Result{}, err
 	}
-	return resourceclaim.Plan(resourceclaim.Snapshot{Pods: pods, Claims: claims, Templates: templates}, key, resourceclaim.Options{})
+	return resourceclaim.Plan(resourceclaim.Snapshot{Pods: pods, Claims: claims, Templates: templates}, key,
+		resourceclaim.Options{})
 }
 
 // Ranges answers for every ServiceCIDR whether it may be deleted.

@@ -117,7 +117,9 @@ func (b *Budgets) Reconcile(ctx context.Context, k key) (ctrl.Result, error) {
 		b.Record(e)
 	}
 	// A lookup that failed is in the status, which allows nothing then. That status is written all the same.
-	_, err := purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) { return b.Do(ctx, r) }, b.Record)
+	_, err := purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) {
+		return b.Do(ctx, r)
+	}, b.Record)
 	if err = errors.Join(failed, err); err != nil || result.RecheckAt.IsZero() {
 		return ctrl.Result{}, err
 	}
@@ -138,7 +140,8 @@ func (b *Budgets) plan(ctx context.Context, index *disruption.Index, k key) (dis
 			return result, failed
 		}
 		if round == maxRounds {
-			return disruption.Result{}, fmt.Errorf("%d lookups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
+			return disruption.Result{},
+				fmt.Errorf("%d lookups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
 		}
 		answers := map[purekube.Need]purekube.Answer{}
 		for _, n := range result.Needs {

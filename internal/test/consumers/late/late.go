@@ -53,9 +53,10 @@ func (h handler) OnDelete(object any) {
 // IPAddresses makes the factory's informer of IPAddresses late, if it is the first to ask for that, and returns the
 // factory.
 func IPAddresses(factory informers.SharedInformerFactory, before func()) informers.SharedInformerFactory {
-	factory.InformerFor(&networkingv1.IPAddress{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		return Informer{informersv1.NewIPAddressInformer(client, resync, byNamespace), before}
-	})
+	factory.InformerFor(&networkingv1.IPAddress{},
+		func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+			return Informer{informersv1.NewIPAddressInformer(client, resync, byNamespace), before}
+		})
 	return factory
 }

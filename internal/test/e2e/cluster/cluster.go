@@ -65,18 +65,20 @@ func (c *Cluster) start() (err error) {
 		return err
 	}
 	key := c.key()
-	c.apiserver, err = StartProcess(filepath.Join(c.folder, "kube-apiserver.log"), filepath.Join(c.bin, "kube-apiserver"), append([]string{
-		"--etcd-servers=" + etcdURL,
-		// v1.37 does not advertise a loopback address, and nothing here looks up the endpoints of the API server.
-		"--bind-address=127.0.0.1", "--endpoint-reconciler-type=none", fmt.Sprintf("--secure-port=%d", c.ports[2]),
-		"--cert-dir=" + filepath.Join(c.folder, "certificates"),
-		"--authorization-mode=RBAC", "--token-auth-file=" + c.tokens(),
-		"--service-account-issuer=https://127.0.0.1", "--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
-		"--service-cluster-ip-range=10.0.0.0/24",
-		// Pods are created without a controller that makes service accounts for them.
-		"--disable-admission-plugins=ServiceAccount",
-		"--max-requests-inflight=800", "--max-mutating-requests-inflight=400",
-	}, c.flags...)...)
+	c.apiserver, err = StartProcess(filepath.Join(c.folder, "kube-apiserver.log"), filepath.Join(c.bin, "kube-apiserver"),
+		append([]string{
+			"--etcd-servers=" + etcdURL,
+			// v1.37 does not advertise a loopback address, and nothing here looks up the endpoints of the API server.
+			"--bind-address=127.0.0.1", "--endpoint-reconciler-type=none", fmt.Sprintf("--secure-port=%d", c.ports[2]),
+			"--cert-dir=" + filepath.Join(c.folder, "certificates"),
+			"--authorization-mode=RBAC", "--token-auth-file=" + c.tokens(),
+			"--service-account-issuer=https://127.0.0.1", "--service-account-key-file=" + key,
+			"--service-account-signing-key-file=" + key,
+			"--service-cluster-ip-range=10.0.0.0/24",
+			// Pods are created without a controller that makes service accounts for them.
+			"--disable-admission-plugins=ServiceAccount",
+			"--max-requests-inflight=800", "--max-mutating-requests-inflight=400",
+		}, c.flags...)...)
 	if err != nil {
 		return err
 	}

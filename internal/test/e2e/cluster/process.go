@@ -65,7 +65,8 @@ func (p *Process) Stop() error {
 		p.Kill()
 		return fmt.Errorf("%s did not end within %s", filepath.Base(p.cmd.Path), stopPatience)
 	}
-	if state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() && state.Signal() == syscall.SIGTERM {
+	if state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() &&
+		state.Signal() == syscall.SIGTERM {
 		return nil // etcd ends itself with the signal
 	}
 	if p.err != nil {

@@ -41,7 +41,9 @@ func (c *Controller) Run(ctx context.Context, _ int) {
 }
 
 // onClients makes the controller of clientgo.
-func onClients(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
+func onClients(
+	core string, client kubernetes.Interface, o clientgo.PackageOptions,
+) (run func(context.Context) error, err error) {
 	factory, events := informers.NewSharedInformerFactory(client, 0), record.NewBroadcaster()
 	exec := clientgo.ExecutorFor(client.CoreV1().RESTClient())
 	runner, err := clientgo.NewRunner(core, clientgo.Cluster{

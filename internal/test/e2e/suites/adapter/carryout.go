@@ -15,7 +15,9 @@ import (
 
 // CarryOut makes the calls of a plan with the typed clients, whose calls Kubernetes' unit tests look at: a fake
 // clientset has no REST client. Each call is reported to told, which may be nil.
-func CarryOut[A purekube.Action](ctx context.Context, client kubernetes.Interface, actions []A, told func(purekube.Request, error)) error {
+func CarryOut[A purekube.Action](
+	ctx context.Context, client kubernetes.Interface, actions []A, told func(purekube.Request, error),
+) error {
 	_, err := purekube.CarryOut(actions, func(request purekube.Request) (runtime.Object, error) {
 		object, err := call(ctx, client, request)
 		if told != nil {
@@ -48,17 +50,22 @@ func call(ctx context.Context, client kubernetes.Interface, r purekube.Request) 
 	case "clusterroles patch ":
 		return client.RbacV1().ClusterRoles().Patch(ctx, r.Name, r.PatchType, r.Patch, options)
 	case "poddisruptionbudgets patch status":
-		return client.PolicyV1().PodDisruptionBudgets(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
+		return client.PolicyV1().PodDisruptionBudgets(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options,
+			subresources...)
 	case "pods patch status":
 		return client.CoreV1().Pods(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
 	case "podgroups patch status":
-		return client.SchedulingV1alpha2().PodGroups(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
+		return client.SchedulingV1alpha2().PodGroups(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options,
+			subresources...)
 	case "resourceclaims create ":
-		return client.ResourceV1().ResourceClaims(r.Namespace).Create(ctx, r.Object.(*resourcev1.ResourceClaim), metav1.CreateOptions{})
+		return client.ResourceV1().ResourceClaims(r.Namespace).Create(ctx, r.Object.(*resourcev1.ResourceClaim),
+			metav1.CreateOptions{})
 	case "resourceclaims patch ", "resourceclaims patch status":
-		return client.ResourceV1().ResourceClaims(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
+		return client.ResourceV1().ResourceClaims(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options,
+			subresources...)
 	case "resourceclaims delete ":
-		return nil, client.ResourceV1().ResourceClaims(r.Namespace).Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: r.Preconditions})
+		return nil, client.ResourceV1().ResourceClaims(r.Namespace).Delete(ctx, r.Name,
+			metav1.DeleteOptions{Preconditions: r.Preconditions})
 	}
 	return nil, fmt.Errorf("no client for %s", r)
 }

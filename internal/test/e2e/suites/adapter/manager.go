@@ -16,7 +16,9 @@ import (
 
 // onManager makes the controller of controllerruntime, on a manager of its own that has the API server and the
 // credentials of the client.
-func onManager(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
+func onManager(
+	core string, client kubernetes.Interface, o clientgo.PackageOptions,
+) (run func(context.Context) error, err error) {
 	config, err := configOf(client)
 	if err != nil {
 		return nil, err
