@@ -136,6 +136,17 @@ This one is there, with any controller: an apply of a ClusterRole with an aggreg
 rules away until the controller has written them again
 ([kubernetes#118648](https://github.com/kubernetes/kubernetes/issues/118648)). Leave the field rules out of the manifest.
 
+Three more reports were looked at:
+
+- [kubernetes#119731](https://github.com/kubernetes/kubernetes/issues/119731) is about a budget with an empty selector. It
+  selects every pod of its namespace in policy/v1, and so it does here, in kube-controller-manager and in the eviction
+  handler. D-40 is where kube-scheduler does otherwise.
+- [kubernetes#141290](https://github.com/kubernetes/kubernetes/issues/141290): the controller that evicts pods from tainted
+  devices overlooks claims of status.extendedResourceClaimStatus. purekube has no such controller; resourceclaim reads the
+  field.
+- [autoscaler#7907](https://github.com/kubernetes/autoscaler/issues/7907): cluster-autoscaler names a pod of another node as
+  the reason why a node stays. drain.Node names pods of the node alone.
+
 ## Since which release
 
 "Since" is the first release whose controller does it. It was read from the source, not run. The numbers are in the order in
