@@ -85,8 +85,8 @@ func (l lag) left() bool {
 	return only != "" && only != l.name
 }
 
-// TestPromisesHold goes through each world with each lag.
-func TestPromisesHold(t *testing.T) {
+// TestGuaranteesHold goes through each world with each lag.
+func TestGuaranteesHold(t *testing.T) {
 	for _, w := range worlds() {
 		for _, lag := range lags {
 			if lag.left() {

@@ -237,7 +237,7 @@ func searchOf[X purekube.Index[X, S, A], S any, A purekube.Action](w LoopWorld[X
 }
 
 // TestLoopHolds goes through each world whose controller is the loop of internal/reconcile. A state costs more than one of
-// TestPromisesHold: a full run visits 300 of each world with two of the lags, one that leaves things out 30, and a longer one takes a third
+// TestGuaranteesHold: a full run visits 300 of each world with two of the lags, one that leaves things out 30, and a longer one takes a third
 // of the time.
 func TestLoopHolds(t *testing.T) {
 	for _, lag := range lags {

@@ -8,18 +8,18 @@ import (
 )
 
 func TestTables(t *testing.T) {
-	const model = `=== RUN   TestPromisesHold
-=== RUN   TestPromisesHold/ServiceCIDRs,_twins,_caches_behind_by_two
-=== PAUSE TestPromisesHold/ServiceCIDRs,_twins,_caches_behind_by_two
-=== CONT  TestPromisesHold/ServiceCIDRs,_twins,_caches_behind_by_two
-=== CONT  TestPromisesHold/ClusterRoles,_caches_behind_by_one
-=== NAME  TestPromisesHold/ServiceCIDRs,_twins,_caches_behind_by_two
+	const model = `=== RUN   TestGuaranteesHold
+=== RUN   TestGuaranteesHold/ServiceCIDRs,_twins,_caches_behind_by_two
+=== PAUSE TestGuaranteesHold/ServiceCIDRs,_twins,_caches_behind_by_two
+=== CONT  TestGuaranteesHold/ServiceCIDRs,_twins,_caches_behind_by_two
+=== CONT  TestGuaranteesHold/ClusterRoles,_caches_behind_by_one
+=== NAME  TestGuaranteesHold/ServiceCIDRs,_twins,_caches_behind_by_two
     model_test.go:92: ServiceCIDRs, twins: 310 states, 616 steps, depth 7, 100ms: closed, there are no other states
-=== NAME  TestPromisesHold/ClusterRoles,_caches_behind_by_one
+=== NAME  TestGuaranteesHold/ClusterRoles,_caches_behind_by_one
     model_test.go:92: ClusterRoles: 303 states, 528 steps, depth 3, 1m2s: cut off by time at depth 3
---- FAIL: TestPromisesHold (0.00s)
-    --- PASS: TestPromisesHold/ServiceCIDRs,_twins,_caches_behind_by_two (0.09s)
-    --- FAIL: TestPromisesHold/ClusterRoles,_caches_behind_by_one (0.10s)
+--- FAIL: TestGuaranteesHold (0.00s)
+    --- PASS: TestGuaranteesHold/ServiceCIDRs,_twins,_caches_behind_by_two (0.09s)
+    --- FAIL: TestGuaranteesHold/ClusterRoles,_caches_behind_by_one (0.10s)
 === RUN   TestNodes
 --- SKIP: TestNodes (0.00s)
 FAIL
@@ -49,7 +49,7 @@ ok  	example.com/ttl	17.1s
 
 | test | result | seconds | what it says |
 |---|---|---|---|
-| TestPromisesHold | fails | 0.00 |  |
+| TestGuaranteesHold | fails | 0.00 |  |
 | TestNodes | not run | 0.00 |  |
 
 | package | result | seconds |
