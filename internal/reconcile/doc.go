@@ -9,17 +9,17 @@
 //
 // # What the shell does
 //
-//		informer   ──► Event ───────────────────────────► queue the keys that it returns
-//		handlers   ──► Options.Synced
-//		           ──► Start ───────────────────────────► queue the keys that it returns
-//		queue      ──► Begin ─► Turn
-//		                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
-//		                          │ Step Confirm   plan again with what the API server has, call Confirmed; look at Step again
-//		                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
-//		                          │                each call, and End after the last; do what Next says
-//		                          ▼ Step Wait      do what Turn.Next says
-//		Turn.Ask   ──► queue of lookups ─► Look ─► the call ─► Found ─► queue the keys, or make the lookup again
-//		Turn.Tick  ──► a timer ─► Tick ─────────────────► queue the key
+//	informer   ──► Event ───────────────────────────► queue the keys that it returns
+//	handlers   ──► Options.Synced
+//	           ──► Start ───────────────────────────► queue the keys that it returns
+//	queue      ──► Begin ─► Turn
+//	                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
+//	                          │ Step Confirm   plan again with what the API server has, call Confirmed; look at Step again
+//	                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
+//	                          │                each call, and End after the last; do what Next says
+//	                          ▼ Step Wait      do what Turn.Next says
+//	Turn.Ask   ──► queue of lookups ─► Look ─► the call ─► Found ─► queue the keys, or make the lookup again
+//	Turn.Tick  ──► a timer ─► Tick ─────────────────► queue the key
 //
 //	 1. Call Event for each change that an informer shows, in its order, from before Start on.
 //	 2. Call Start until it reports that the Loop started. Begin no turn before.
