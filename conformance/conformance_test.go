@@ -133,7 +133,7 @@ func requests(s *scenario.Scenario, lines []scenario.Line) []scenario.Line {
 }
 
 // With MatchUpstream, a package does what the file says about kube-controller-manager. That it says the truth is shown by
-// internal/test/parity, with the real controllers.
+// internal/test/upstream/parity, with the real controllers.
 func TestMatchUpstream(t *testing.T) {
 	for _, name := range filesOf(t, conformance.Files) {
 		s := read(t, name)

@@ -25,8 +25,8 @@ type kind struct {
 	listMaps map[string]string
 }
 
-// kinds are the kinds that the plans read or write, the kinds of the controllers that internal/test/eviction/fleet
-// runs, and Leases.
+// kinds are the kinds that the plans read or write, the kinds of the controllers that
+// internal/test/upstream/eviction/fleet runs, and Leases.
 var kinds = map[schema.GroupVersionResource]kind{
 	networkingv1.SchemeGroupVersion.WithResource("servicecidrs"): {
 		networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"), func() Object { return &networkingv1.ServiceCIDR{} },

@@ -62,18 +62,16 @@ func TestSupportedReleases(t *testing.T) {
 	})
 
 	t.Run("the comparisons build those controllers", func(t *testing.T) {
-		for _, folder := range []string{"internal/test/parity", "internal/test/eviction"} {
-			first := true
-			for _, r := range releases {
-				if r.controllers == "-" {
-					continue
-				}
-				file := "v" + r.minor + ".mod"
-				if first {
-					file, first = "go.mod", false
-				}
-				require.Contains(t, read(t, filepath.Join(folder, file)), "\tk8s.io/kubernetes "+r.controllers+"\n", filepath.Join(folder, file))
+		first := true
+		for _, r := range releases {
+			if r.controllers == "-" {
+				continue
 			}
+			file := "internal/test/upstream/v" + r.minor + ".mod"
+			if first {
+				file, first = "internal/test/upstream/go.mod", false
+			}
+			require.Contains(t, read(t, file), "\tk8s.io/kubernetes "+r.controllers+"\n", file)
 		}
 	})
 

@@ -23,7 +23,9 @@ var (
 // The tests and benchmarks that a page tells to run are there: go test passes when a pattern matches nothing.
 func TestCommandsSelectWhatExists(t *testing.T) {
 	checked := 0
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/upstream/*.md", "internal/test/*.md", "internal/test/*/README.md"} {
+	for _, pattern := range []string{
+		"*.md", "docs/*.md", "docs/upstream/*.md", "internal/test/*.md", "internal/test/*/README.md", "internal/test/upstream/*/README.md",
+	} {
 		pages, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, path := range pages {
@@ -126,13 +128,14 @@ func topLevel(pattern string) (parts []string) {
 	return parts
 }
 
-// testFunctions are those of the command's packages. A page's commands begin in its own folder or in the root.
+// testFunctions are those of the command's packages. A page's commands begin in its own folder, in the one above, or in the
+// root.
 func testFunctions(t *testing.T, page string, c goTest) (names []string) {
 	t.Helper()
 	if len(c.packages) == 0 {
 		c.packages = []string{"."}
 	}
-	for _, from := range []string{root, page} {
+	for _, from := range []string{root, page, filepath.Dir(page)} {
 		for _, p := range c.packages {
 			dir, all := strings.CutSuffix(p, "...")
 			dir = filepath.Join(from, c.folder, dir)

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The README has the table that internal/test/parity measured, without the columns that need explaining.
+// The README has the table that internal/test/upstream/parity measured, without the columns that need explaining.
 func TestReadmeHasTheMeasuredTable(t *testing.T) {
-	measured, err := os.ReadFile(filepath.Join(root, "internal", "test", "parity", "README.md"))
+	measured, err := os.ReadFile(filepath.Join(root, "internal", "test", "upstream", "parity", "README.md"))
 	require.NoError(t, err)
 	_, table, _ := cut(t, string(measured), "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->")
 	var want strings.Builder

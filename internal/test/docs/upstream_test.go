@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reportedIn are the tests of internal/test/parity/reports, with the page that each of them passes to expectDefect.
+// reportedIn are the tests of internal/test/upstream/reports, with the page that each of them passes to expectDefect.
 func reportedIn(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "internal", "test", "parity", "reports", "*_test.go"))
+	files, err := filepath.Glob(filepath.Join(root, "internal", "test", "upstream", "reports", "*_test.go"))
 	require.NoError(t, err)
 	pages := map[string]string{}
 	for _, path := range files {

@@ -4,7 +4,7 @@ go 1.26.6
 
 require (
 	github.com/purekube/purekube v0.0.0
-	github.com/purekube/purekube/internal/test/eviction v0.0.0
+	github.com/purekube/purekube/internal/test/upstream v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3
@@ -93,7 +93,6 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
-	github.com/purekube/purekube/internal/test/parity v0.0.0 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/samber/lo v1.53.0 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect
@@ -158,8 +157,7 @@ require (
 
 replace (
 	github.com/purekube/purekube => ../../..
-	github.com/purekube/purekube/internal/test/eviction => ../eviction
-	github.com/purekube/purekube/internal/test/parity => ../parity
+	github.com/purekube/purekube/internal/test/upstream => ../upstream
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3

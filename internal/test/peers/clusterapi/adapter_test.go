@@ -22,7 +22,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/test/eviction"
+	"github.com/purekube/purekube/internal/test/upstream/eviction"
 	"github.com/purekube/purekube/purekubetest"
 )
 

@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/test/eviction"
 	"github.com/purekube/purekube/internal/test/samplecluster"
+	"github.com/purekube/purekube/internal/test/upstream/eviction"
 )
 
 // Clusters is how many clusters the questions are about.
