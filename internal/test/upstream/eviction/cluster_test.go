@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
@@ -51,18 +52,18 @@ func play(t *testing.T, sample samplecluster.Cluster, script func(c *cluster)) {
 	}
 	var objects []runtime.Object
 	for _, p := range sample.Pods {
-		c.pods[keyOf(p)] = p.DeepCopy()
-		objects = append(objects, c.pods[keyOf(p)])
+		c.pods[KeyOf(p)] = p.DeepCopy()
+		objects = append(objects, c.pods[KeyOf(p)])
 	}
 	for _, b := range sample.Budgets {
-		c.budgets[keyOf(b)] = b.DeepCopy()
-		objects = append(objects, c.budgets[keyOf(b)])
+		c.budgets[KeyOf(b)] = b.DeepCopy()
+		objects = append(objects, c.budgets[KeyOf(b)])
 	}
 	objects = append(objects, copies(sample.ReplicationControllers)...)
 	objects = append(objects, copies(sample.ReplicaSets)...)
 	objects = append(objects, copies(sample.Deployments)...)
 	objects = append(objects, copies(sample.StatefulSets)...)
-	start := parity.Before(StartDisruption(sample.Answers), func(w *parity.World) { w.Respond = c.respond })
+	start := parity.Before(parity.StartDisruption(parity.ScalesIn(sample.Answers)), func(w *parity.World) { w.Respond = c.respond })
 	parity.Run(t, objects, start, func(t *testing.T, w *parity.World) {
 		c.t, c.w = t, w
 		c.settle()
@@ -76,14 +77,6 @@ func copies[T runtime.Object](list []T) []runtime.Object {
 		objects = append(objects, o.DeepCopyObject())
 	}
 	return objects
-}
-
-func keyOf(o metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-func byKey(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // respond carries out what the disruption controller writes.
@@ -100,10 +93,9 @@ func (c *cluster) respond(r parity.Request) (runtime.Object, error) {
 }
 
 // write stores a budget and tells the controller. A write that changes nothing is none, as for an
-// API server. Which of several failures a fail-safe status names changes from pass to pass; the controller
-// does not hear of that, or it would never come to rest.
+// API server.
 func (c *cluster) write(b *policyv1.PodDisruptionBudget) {
-	key := keyOf(b)
+	key := KeyOf(b)
 	before := c.budgets[key]
 	if reflect.DeepEqual(before.Status, b.Status) {
 		return
@@ -111,21 +103,17 @@ func (c *cluster) write(b *policyv1.PodDisruptionBudget) {
 	c.version++
 	b.ResourceVersion = strconv.Itoa(1000 + c.version)
 	c.budgets[key] = b
-	if syncFailed(before) && syncFailed(b) && before.Status.DisruptionsAllowed == b.Status.DisruptionsAllowed {
+	if StillFails(before, b) {
 		c.w.Load(b)
 		return
 	}
 	c.w.Update(b)
 }
 
-func syncFailed(b *policyv1.PodDisruptionBudget) bool {
-	return slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == policyv1.SyncFailedReason })
-}
-
 // settle lets the disruption controller do all that it can at this moment.
 func (c *cluster) settle() {
 	c.w.Settle()
-	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), persistent.CompareNames) {
 		c.w.Update(c.budgets[key])
 	}
 	c.w.Settle()
@@ -135,7 +123,7 @@ func (c *cluster) settle() {
 func (c *cluster) evict(key types.NamespacedName) Answer {
 	c.t.Helper()
 	var budgets []*policyv1.PodDisruptionBudget
-	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), persistent.CompareNames) {
 		budgets = append(budgets, c.budgets[key])
 	}
 	a, err := Evict(c.pods[key], budgets)
@@ -167,7 +155,7 @@ func (c *cluster) finish() bool {
 	gone := map[types.UID][]*corev1.Pod{} // by controller
 	active := map[types.UID]int{}
 	changed := false
-	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.pods), persistent.CompareNames) {
 		pod := c.pods[key]
 		ref := metav1.GetControllerOf(pod)
 		switch {
@@ -245,7 +233,7 @@ func runningAndReady(pod *corev1.Pod) bool {
 func (c *cluster) syncStatefulSet(set *appsv1.StatefulSet, gone []*corev1.Pod) {
 	for i := range int(*set.Spec.Replicas) {
 		key := types.NamespacedName{Namespace: set.Namespace, Name: set.Name + "-" + strconv.Itoa(i)}
-		at := slices.IndexFunc(gone, func(p *corev1.Pod) bool { return keyOf(p) == key })
+		at := slices.IndexFunc(gone, func(p *corev1.Pod) bool { return KeyOf(p) == key })
 		if at >= 0 && c.pods[key] == nil {
 			c.replace(gone[at], runningAndReady(gone[at]))
 		}
@@ -277,7 +265,7 @@ func (c *cluster) replace(gone *corev1.Pod, runs bool) {
 		ready = corev1.ConditionTrue
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	c.pods[keyOf(pod)] = pod
+	c.pods[KeyOf(pod)] = pod
 	c.w.Load(pod)
 }
 

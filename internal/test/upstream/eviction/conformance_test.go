@@ -14,19 +14,13 @@ import (
 	"github.com/purekube/purekube/conformance"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/scenario"
+	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
 // readScenario is a file of package conformance with its objects.
 func readScenario(t *testing.T, name string) (*scenario.Scenario, *scenario.Set) {
 	t.Helper()
-	data, err := fs.ReadFile(conformance.Files, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := scenario.Parse(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := parity.Scenario(t, name)
 	set, err := s.Set()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +69,7 @@ func withoutBlocking(want []scenario.Line) []scenario.Line {
 func evictions(t *testing.T, s *scenario.Scenario, set *scenario.Set) (lines []scenario.Line) {
 	t.Helper()
 	for _, name := range scenario.Names(s.Evict) {
-		pod := set.Pods[slices.IndexFunc(set.Pods, func(p *corev1.Pod) bool { return keyOf(p) == name })]
+		pod := set.Pods[slices.IndexFunc(set.Pods, func(p *corev1.Pod) bool { return KeyOf(p) == name })]
 		answer, err := Evict(pod, set.Budgets)
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +78,7 @@ func evictions(t *testing.T, s *scenario.Scenario, set *scenario.Set) (lines []s
 		if answer.Update == nil {
 			continue
 		}
-		at := slices.IndexFunc(set.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return keyOf(b) == keyOf(answer.Update) })
+		at := slices.IndexFunc(set.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return KeyOf(b) == KeyOf(answer.Update) })
 		set.Budgets[at] = answer.Update
 		document, err := json.Marshal(answer.Update)
 		if err != nil {
@@ -94,7 +88,7 @@ func evictions(t *testing.T, s *scenario.Scenario, set *scenario.Set) (lines []s
 		if err := json.Unmarshal(document, &after); err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, scenario.Update("poddisruptionbudgets/status "+keyOf(answer.Update).String(), after, nil))
+		lines = append(lines, scenario.Update("poddisruptionbudgets/status "+KeyOf(answer.Update).String(), after, nil))
 	}
 	return lines
 }
@@ -105,12 +99,12 @@ func TestViolationsD40(t *testing.T) {
 	s, set := readScenario(t, "disruption/drain/D-40-empty-selector.yaml")
 	var victims []*corev1.Pod
 	for _, name := range scenario.Names(s.Preempt) {
-		victims = append(victims, set.Pods[slices.IndexFunc(set.Pods, func(p *corev1.Pod) bool { return keyOf(p) == name })])
+		victims = append(victims, set.Pods[slices.IndexFunc(set.Pods, func(p *corev1.Pod) bool { return KeyOf(p) == name })])
 	}
 	if theirs, _ := kubeScheduler(t, victims, set.Budgets); len(theirs) > 0 {
 		t.Errorf("for kube-scheduler %v violate", theirs)
 	}
-	matching, err := s.Ask(release)
+	matching, err := s.Ask(parity.Release)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,10 +117,10 @@ func TestViolationsD40(t *testing.T) {
 	x := disruption.NewIndex(disruption.Snapshot{Pods: set.Pods, Budgets: set.Budgets}, disruption.Options{})
 	for _, l := range s.Want {
 		for _, p := range victims {
-			if l.Head != "preempt "+keyOf(p).String() {
+			if l.Head != "preempt "+KeyOf(p).String() {
 				continue
 			}
-			e, err := x.CheckEviction(keyOf(p), disruption.AsWritten)
+			e, err := x.CheckEviction(KeyOf(p), disruption.AsWritten)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package eviction
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +19,8 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/samplecluster"
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
@@ -44,16 +43,12 @@ const skipped = "skipped"
 // its texts why a drain does not start. The evictions are asked of the real handler, round after
 // round, with the real disruption controller between them.
 func TestDrainNode(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
-	only := parity.Number(t, "PARITY_CASE", cases)
+	cases := parity.Settings(t, 5000)
 	for name, o := range map[string]disruption.Options{"default": {}, "MatchUpstream": {MatchUpstream: purekube.V1_36}} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]int{}
-			for i := range cases {
-				if only < cases && i != only {
-					continue
-				}
-				r := rand.New(rand.NewPCG(seed, i))
+			for i := range cases.Numbers() {
+				r := cases.Source(i)
 				sample := samplecluster.New(r, parity.Epoch)
 				for _, p := range sample.Pods {
 					if r.IntN(15) == 0 {
@@ -73,8 +68,8 @@ func TestDrainNode(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(really(t, sample, node, flags), asDrained(ours)); diff != "" {
-					t.Fatalf("PARITY_SEED=%d PARITY_CASE=%d, draining %s with %+v (- kubectl and kube-apiserver, + ours):\n%s\nfor\n%s",
-						seed, i, node, flags, diff, text(sample))
+					t.Fatalf("draining %s with %+v (- kubectl and kube-apiserver, + ours):\n%s\nfor\n%s\n%s",
+						node, flags, diff, text(sample), cases.Again(t, i))
 				}
 				seen[string(ours.Outcome)]++
 				for _, p := range ours.Refused {
@@ -98,8 +93,8 @@ func TestDrainNode(t *testing.T) {
 				"refused: StuckPod", "refused: DaemonSetPod", "refused: LocalStorage", "refused: NoController", "refused: EvictionRefused",
 				"skipped: DaemonSetPod", "skipped: MirrorPod", "skipped: SkipPod",
 			} {
-				if cases >= 1000 && only >= cases && seen[kind] < int(cases/200) {
-					t.Errorf("%q is in %d of %d cases only", kind, seen[kind], cases)
+				if cases.AtLeast(1000) && seen[kind] < cases.Count/200 {
+					t.Errorf("%q is in %d of %d cases only", kind, seen[kind], cases.Count)
 				}
 			}
 		})
@@ -148,8 +143,8 @@ func really(t *testing.T, sample samplecluster.Cluster, node string, flags noded
 	listed := map[types.NamespacedName]bool{}
 	var left []types.NamespacedName
 	for _, p := range list.Pods() {
-		left = append(left, keyOf(&p))
-		listed[keyOf(&p)] = true
+		left = append(left, KeyOf(&p))
+		listed[KeyOf(&p)] = true
 	}
 	if len(errs) > 0 {
 		d.Outcome = string(nodedrain.NotStarted)
@@ -159,15 +154,15 @@ func really(t *testing.T, sample samplecluster.Cluster, node string, flags noded
 		slices.Sort(d.NotStarted)
 	}
 	for _, p := range sample.On(node) {
-		stops := slices.ContainsFunc(d.NotStarted, func(text string) bool { return strings.Contains(text+",", keyOf(p).String()+",") })
-		if !listed[keyOf(p)] && !stops {
-			d.Skipped = append(d.Skipped, keyOf(p).String())
+		stops := slices.ContainsFunc(d.NotStarted, func(text string) bool { return strings.Contains(text+",", KeyOf(p).String()+",") })
+		if !listed[KeyOf(p)] && !stops {
+			d.Skipped = append(d.Skipped, KeyOf(p).String())
 		}
 	}
 	if len(errs) > 0 {
 		return d
 	}
-	slices.SortFunc(left, byKey)
+	slices.SortFunc(left, persistent.CompareNames)
 	play(t, sample, func(c *cluster) { c.drain(left, &d) })
 	return d
 }

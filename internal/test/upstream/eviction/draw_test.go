@@ -13,6 +13,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/shop"
+	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
 // draw is a random cluster: pods to evict from one node, and nodes that may take them.
@@ -81,7 +82,7 @@ func newDraw(r *rand.Rand) *draw {
 			d.there = append(d.there, p)
 		}
 	}
-	if node, made := d.makeOdd(odd); made && slices.Contains(strictIn[odd], release) {
+	if node, made := d.makeOdd(odd); made && slices.Contains(strictIn[odd], parity.Release) {
 		d.strict[node] = odd
 	}
 	return d

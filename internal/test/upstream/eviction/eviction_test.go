@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
@@ -29,12 +28,12 @@ var kinds = []string{
 }
 
 func TestCheckEviction(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
+	cases := parity.Settings(t, 5000)
 	seen := map[string]int{}
 	// The bubble's clock stands still: what the handler writes has the time of the snapshot.
 	synctest.Test(t, func(t *testing.T) {
-		for i := range cases {
-			s := generate(rand.New(rand.NewPCG(seed, i)))
+		for i := range cases.Numbers() {
+			s := generate(cases.Source(i))
 			e, err := disruption.NewIndex(s, disruption.Options{}).CheckEviction(types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.AsWritten)
 			if err != nil && !strings.Contains(err.Error(), "spec.selector") {
 				t.Fatal(err)
@@ -46,15 +45,15 @@ func TestCheckEviction(t *testing.T) {
 			theirs.Pod = nil // the same for every eviction that is allowed
 			if diff := cmp.Diff(theirs, ours(e)); diff != "" {
 				text, _ := json.MarshalIndent([]any{s.Pods, s.Budgets}, "", "  ")
-				t.Fatalf("PARITY_SEED=%d, case %d (- kube-apiserver, + ours):\n%s\nfor %s", seed, i, diff, text)
+				t.Fatalf("(- kube-apiserver, + ours):\n%s\nfor %s\n%s", diff, text, cases.Again(t, i))
 			}
 			seen[kindOf(e)]++
 		}
 	})
 	for _, kind := range kinds {
 		t.Logf("%6d  %s", seen[kind], kind)
-		if cases >= 5000 && seen[kind] < int(cases/1000) {
-			t.Errorf("%q is in %d of %d cases only", kind, seen[kind], cases)
+		if cases.AtLeast(5000) && seen[kind] < cases.Count/1000 {
+			t.Errorf("%q is in %d of %d cases only", kind, seen[kind], cases.Count)
 		}
 	}
 	for kind := range seen {

@@ -3,7 +3,6 @@ package eviction
 import (
 	"context"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -23,8 +22,8 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/samplecluster"
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
@@ -35,14 +34,11 @@ const retry = 5 * time.Second
 // eviction handler and the real disruption controller. The pods that go between two of its attempts are a
 // round.
 func TestKubectlDrain(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)/5
-	only := parity.Number(t, "PARITY_CASE", cases)
+	cases := parity.Settings(t, 5000)
+	cases.Count /= 5
 	seen := map[string]int{}
-	for i := range cases {
-		if only < cases && i != only {
-			continue
-		}
-		sample := samplecluster.New(rand.New(rand.NewPCG(seed, i)), parity.Epoch)
+	for i := range cases.Numbers() {
+		sample := samplecluster.New(cases.Source(i), parity.Epoch)
 		flags := nodedrain.Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true}
 		node := sample.Nodes[0]
 		list, errs := kubectl(sample, node, flags)
@@ -57,14 +53,14 @@ func TestKubectlDrain(t *testing.T) {
 		if expiresDuring(sample, theirs) && later(theirs, roundsOf(ours)) {
 			seen["stricter: an entry of status.disruptedPods expires while pods go"]++
 		} else if diff := cmp.Diff(theirs, roundsOf(ours)); diff != "" {
-			t.Fatalf("PARITY_SEED=%d PARITY_CASE=%d, draining %s (- kubectl drain, + ours):\n%s\nfor\n%s", seed, i, node, diff, text(sample))
+			t.Fatalf("draining %s (- kubectl drain, + ours):\n%s\nfor\n%s\n%s", node, diff, text(sample), cases.Again(t, i))
 		}
 		seen[string(ours.Outcome)]++
 	}
 	t.Log(seen)
 	for _, outcome := range []string{"Now", "InRounds", "Never"} {
-		if cases >= 1000 && only >= cases && seen[outcome] < 10 {
-			t.Errorf("%s is in %d of %d cases only", outcome, seen[outcome], cases)
+		if cases.AtLeast(1000) && seen[outcome] < 10 {
+			t.Errorf("%s is in %d of %d cases only", outcome, seen[outcome], cases.Count)
 		}
 	}
 }
@@ -104,7 +100,7 @@ func expiresDuring(sample samplecluster.Cluster, theirs kubectlDrain) bool {
 // later reports whether the same pods go in the end, and fewer of ours in the first round that differs.
 func later(theirs, ours kubectlDrain) bool {
 	all := func(k kubectlDrain) []types.NamespacedName {
-		return slices.SortedFunc(slices.Values(slices.Concat(k.Rounds...)), byKey)
+		return slices.SortedFunc(slices.Values(slices.Concat(k.Rounds...)), persistent.CompareNames)
 	}
 	if theirs.Failed != ours.Failed || !slices.Equal(all(theirs), all(ours)) {
 		return false
@@ -122,13 +118,13 @@ func later(theirs, ours kubectlDrain) bool {
 // drainedByKubectl evicts the pods with kubectl's code.
 func drainedByKubectl(t *testing.T, sample samplecluster.Cluster, pods []corev1.Pod) (k kubectlDrain) {
 	t.Helper()
-	slices.SortFunc(pods, func(a, b corev1.Pod) int { return byKey(keyOf(&a), keyOf(&b)) })
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return persistent.CompareNames(KeyOf(&a), KeyOf(&b)) })
 	play(t, sample, func(c *cluster) {
 		// No attempt is to meet the very moment at which an evicted pod counts again.
 		time.Sleep(retry / 4)
 		api := &drainAPI{cluster: c, turn: make(chan struct{}, 1), began: time.Now(), rounds: map[int][]types.NamespacedName{}}
 		for _, p := range pods {
-			api.order = append(api.order, keyOf(&p))
+			api.order = append(api.order, KeyOf(&p))
 		}
 		done := make(chan struct{})
 		go api.kubelet(done)
@@ -146,7 +142,7 @@ func drainedByKubectl(t *testing.T, sample samplecluster.Cluster, pods []corev1.
 				}
 			}
 		}) {
-			slices.SortFunc(api.rounds[n], byKey)
+			slices.SortFunc(api.rounds[n], persistent.CompareNames)
 			k.Rounds = append(k.Rounds, api.rounds[n])
 		}
 	})
@@ -215,7 +211,7 @@ func (c drainPods) Get(_ context.Context, name string, _ metav1.GetOptions) (*co
 }
 
 func (c drainEvictions) Evict(_ context.Context, eviction *policyv1.Eviction) error {
-	return c.api.evictInTurn(keyOf(eviction))
+	return c.api.evictInTurn(KeyOf(eviction))
 }
 
 // evictInTurn evicts the pods of a round in the order of their names, whatever order kubectl's goroutines

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/internal/test/shop"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
@@ -30,15 +28,11 @@ const drainedNode = "zz-drained"
 // why not. Then all pods and nodes: each pod goes to the node with the fewest pods, of those that take it, and takes room
 // there.
 func TestPlacement(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
-	only := parity.Number(t, "PARITY_CASE", cases)
+	cases := parity.Settings(t, 5000)
 	c := placementTest{Filters: KubeSchedulerFilters(t), seen: map[string]int{}}
-	for i := range cases {
-		if only < cases && i != only {
-			continue
-		}
-		draw := newDraw(rand.New(rand.NewPCG(seed, i)))
-		c.again = func() string { return fmt.Sprintf("PARITY_SEED=%d PARITY_CASE=%d\n%s", seed, i, draw.text()) }
+	for i := range cases.Numbers() {
+		draw := newDraw(cases.Source(i))
+		c.again = func() string { return cases.Again(t, i) + "\n" + draw.text() }
 		for _, n := range draw.nodes {
 			c.oneNode(t, draw, n)
 		}
@@ -49,21 +43,18 @@ func TestPlacement(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(c.seen)) {
 		t.Logf("%6d  %s", c.seen[kind], kind)
 	}
-	if only < cases {
-		return
-	}
 	for _, kind := range []string{
 		accepted, leftOut, "a pod of several takes room",
 		"node(s) were unschedulable", "node(s) had untolerated taint(s)", "node(s) didn't match Pod's node affinity/selector",
 		"node(s) didn't have free ports for the requested pod ports", "Too many pods", "Insufficient cpu", "Insufficient memory",
 		"Insufficient ephemeral-storage", "Insufficient example.com/gpu", "Insufficient hugepages-2Mi",
 	} {
-		if cases >= 1000 && c.seen[kind] < int(cases/100) {
-			t.Errorf("%q is in %d of %d cases only", kind, c.seen[kind], cases)
+		if cases.AtLeast(1000) && c.seen[kind] < cases.Count/100 {
+			t.Errorf("%q is in %d of %d cases only", kind, c.seen[kind], cases.Count)
 		}
 	}
 	for why, releases := range strictIn {
-		if cases >= 5000 && slices.Contains(releases, release) && c.seen["stricter: "+why] == 0 {
+		if cases.AtLeast(5000) && slices.Contains(releases, parity.Release) && c.seen["stricter: "+why] == 0 {
 			t.Errorf("no node is refused because of this alone: %s", why)
 		}
 	}
@@ -208,7 +199,7 @@ func (d *draw) drain(t *testing.T, n int, nodes ...*corev1.Node) (landed, pendin
 		messages[p.Pod.Name] = p.Message
 	}
 	for _, p := range d.evicted[:n] {
-		landed = append(landed, after.Pod(keyOf(p)).Spec.NodeName)
+		landed = append(landed, after.Pod(KeyOf(p)).Spec.NodeName)
 		pending = append(pending, messages[p.Name])
 	}
 	return landed, pending

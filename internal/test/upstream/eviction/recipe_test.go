@@ -17,8 +17,8 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/samplecluster"
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
@@ -26,19 +26,15 @@ import (
 // does who plays a drain through by himself; see recipe. Each verdict is the one of the real handler, between whose evictions the real
 // disruption controller does all that it can.
 func TestRecipe(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
-	only := parity.Number(t, "PARITY_CASE", cases)
+	cases := parity.Settings(t, 5000)
 	for name, o := range map[string]disruption.Options{
 		"default":       {},
 		"MatchUpstream": {MatchUpstream: purekube.V1_36},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]int{}
-			for i := range cases {
-				if only < cases && i != only {
-					continue
-				}
-				r := rand.New(rand.NewPCG(seed, i))
+			for i := range cases.Numbers() {
+				r := cases.Source(i)
 				sample := samplecluster.New(r, parity.Epoch)
 				if o.MatchUpstream == "" && hasDivergence(sample) {
 					seen["divergence D-13"]++
@@ -46,7 +42,7 @@ func TestRecipe(t *testing.T) {
 				}
 				play(t, sample, func(c *cluster) {
 					if err := evictAll(c, r, o, seen); err != nil {
-						t.Fatalf("PARITY_SEED=%d PARITY_CASE=%d: %v\nfor\n%s", seed, i, err, text(sample))
+						t.Fatalf("%v\nfor\n%s\n%s", err, text(sample), cases.Again(t, i))
 					}
 				})
 			}
@@ -57,8 +53,8 @@ func TestRecipe(t *testing.T) {
 				"AllowedNoBudget", "AllowedNoBudget with a precondition", "AllowedUnhealthy", "AllowedWithinBudget", "AllowedWithinBudget, the last",
 				"failed sync", "healthy pods and has", "more than one", "after a wait",
 			} {
-				if cases >= 1000 && only >= cases && seen[kind] < int(cases/50) {
-					t.Errorf("%q is in %d of %d cases only", kind, seen[kind], cases)
+				if cases.AtLeast(1000) && seen[kind] < cases.Count/50 {
+					t.Errorf("%q is in %d of %d cases only", kind, seen[kind], cases.Count)
 				}
 			}
 		})
@@ -86,7 +82,7 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 	s.Now = time.Now()
 	s.Pods = slices.Clone(s.Pods)
 	s.Budgets = slices.Clone(s.Budgets)
-	keys := slices.SortedFunc(maps.Keys(c.pods), byKey)
+	keys := slices.SortedFunc(maps.Keys(c.pods), persistent.CompareNames)
 	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	settleBudgets(&s, slices.Clone(s.Budgets), o)
 	waited := false
@@ -128,10 +124,10 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 // terminating, and then the budgets of the pod as the disruption controller writes them.
 func recipe(s *disruption.Snapshot, key types.NamespacedName, e disruption.Eviction, o disruption.Options) {
 	if e.Update != nil {
-		at := slices.IndexFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return keyOf(b) == keyOf(e.Update) })
+		at := slices.IndexFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return KeyOf(b) == KeyOf(e.Update) })
 		s.Budgets[at] = e.Update
 	}
-	at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return keyOf(p) == key })
+	at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return KeyOf(p) == key })
 	pod := s.Pods[at].DeepCopy()
 	pod.DeletionTimestamp = &metav1.Time{Time: s.Now}
 	s.Pods[at] = pod
@@ -145,7 +141,7 @@ func settleBudgets(s *disruption.Snapshot, budgets []*policyv1.PodDisruptionBudg
 	for _, b := range budgets {
 		planned, _ := disruption.Plan(*s, disruption.KeyOf(b), o)
 		for _, a := range planned.Actions {
-			s.Budgets[slices.IndexFunc(s.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return keyOf(c) == keyOf(b) })] =
+			s.Budgets[slices.IndexFunc(s.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return KeyOf(c) == KeyOf(b) })] =
 				a.(disruption.UpdateStatus).Budget
 		}
 	}
@@ -154,7 +150,7 @@ func settleBudgets(s *disruption.Snapshot, budgets []*policyv1.PodDisruptionBudg
 // current are the pods as the API server has them.
 func (c *cluster) current() []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.pods), persistent.CompareNames) {
 		pods = append(pods, c.pods[key])
 	}
 	return pods

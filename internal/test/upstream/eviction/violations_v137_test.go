@@ -6,12 +6,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
-
-	"github.com/purekube/purekube"
 )
-
-// release is what the function here is built from.
-const release = purekube.V1_37
 
 // stopsAtFirstViolation: the function takes nothing off the budgets of a victim that come after the first violated one.
 const stopsAtFirstViolation = true

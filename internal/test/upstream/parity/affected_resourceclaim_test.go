@@ -29,7 +29,7 @@ func TestResourceClaimAffected(t *testing.T) {
 
 // TestResourceClaimPodGroupsAffected does so with PodGroups, and their events.
 func TestResourceClaimPodGroupsAffected(t *testing.T) {
-	if release == purekube.V1_36 {
+	if Release == purekube.V1_36 {
 		t.Skip("PodGroups are compared from v1.37 on")
 	}
 	claimsAffected(t, generateGroups, resourceclaim.Options{PodGroupOf: schedulingGroupOf},
@@ -39,16 +39,16 @@ func TestResourceClaimPodGroupsAffected(t *testing.T) {
 }
 
 func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resourceclaim.Options, wanted ...string) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	seen := coverage{}
 	matching := o
-	matching.MatchUpstream = release
+	matching.MatchUpstream = Release
 	events := 8
 	if o.PodGroupOf != nil {
 		events = 12
 	}
-	for i := range run.cases() {
-		r := run.source(i)
+	for i := range run.Numbers() {
+		r := run.Source(i)
 		c := generate(r)
 		c.options, c.deleted = o, nil
 		for _, claim := range c.snapshot.Claims {
@@ -155,7 +155,7 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 		}
 		for _, key := range worked {
 			if !slices.ContainsFunc(affected, func(k purekube.Key) bool { return queueKey(k) == key }) {
-				t.Fatalf("after %s upstream works on %s, ours names only %v\nfor\n%s\n%s", kind, key, affected, resourceclaimCore.text(c), run.again(t, i))
+				t.Fatalf("after %s upstream works on %s, ours names only %v\nfor\n%s\n%s", kind, key, affected, resourceclaimCore.text(c), run.Again(t, i))
 			}
 		}
 		kinds := []string{kind}

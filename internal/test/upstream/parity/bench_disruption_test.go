@@ -35,7 +35,7 @@ func BenchmarkDisruption(b *testing.B) {
 			}
 		}
 		s := budgetsOf(objects)
-		SideBySide(b, 1, objects, startDisruption(scalesOf(s)), func() int {
+		SideBySide(b, 1, objects, StartDisruption(ScalesIn(s.Answers)), func() int {
 			requests := 0
 			for _, o := range planAll(s, upstreamBudgets) {
 				for _, a := range o.Result.Actions {

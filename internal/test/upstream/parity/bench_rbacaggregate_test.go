@@ -29,7 +29,7 @@ func BenchmarkRBACAggregate(b *testing.B) {
 			}
 			SideBySide(b, 5, asObjects(s.ClusterRoles), startAggregation, func() int {
 				requests := 0
-				outcomes, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: release})
+				outcomes, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: Release})
 				for _, o := range outcomes {
 					for _, a := range o.Result.Actions {
 						if len(a.Request(nil).Patch) > 0 {

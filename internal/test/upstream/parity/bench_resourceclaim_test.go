@@ -35,7 +35,7 @@ func BenchmarkResourceClaim(b *testing.B) {
 		// As many workers as kube-controller-manager gives it by default.
 		SideBySide(b, 50, objects, startClaims(given), func() int {
 			requests := 0
-			outcomes, _ := resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: release})
+			outcomes, _ := resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: Release})
 			for _, o := range outcomes {
 				for _, a := range o.Result.Actions {
 					// Upstream's body is the object to send, which is not encoded here; our patch is.

@@ -32,7 +32,7 @@ func BenchmarkServiceCIDR(b *testing.B) {
 		s.Now = time.Now()
 		SideBySide(b, 5, objects, startServiceCIDR, func() int {
 			requests := 0
-			outcomes, _ := servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: release})
+			outcomes, _ := servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: Release})
 			for _, o := range outcomes {
 				for _, a := range o.Result.Actions {
 					if r := a.Request(nil); len(r.Patch) > 0 {

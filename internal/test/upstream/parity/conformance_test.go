@@ -47,25 +47,22 @@ func TestConformance(t *testing.T) {
 			return err
 		}
 		t.Run(name, func(t *testing.T) {
-			data, err := fs.ReadFile(conformance.Files, name)
-			require.NoError(t, err)
-			s, err := scenario.Parse(name, data)
-			require.NoError(t, err)
+			s, text := Scenario(t, name)
 			if why := notRun(s); why != "" {
-				require.NotContains(t, s.Upstream, release, "a scenario that is not run says what it does: %s", why)
+				require.NotContains(t, s.Upstream, Release, "a scenario that is not run says what it does: %s", why)
 				t.Skip(why)
 			}
 			u := upstreamScenario{Scenario: s}
 			seen, written := u.run(t), s.Upstream
-			delete(written, release)
+			delete(written, Release)
 			if diff := scenario.Diff(s.Compared(s.Want), seen); diff != "" {
-				written[release] = u.shown(seen)
+				written[Release] = u.shown(seen)
 			}
-			if after := withUpstream(string(data), written); *update {
+			if after := withUpstream(text, written); *update {
 				require.NoError(t, os.WriteFile(filepath.Join(conformanceFolder, name), []byte(after), 0o644))
 			} else {
-				require.Equal(t, string(data), after, "kube-controller-manager %s does something else than the file says; "+
-					"if that is right: go test %s./parity -run TestConformance -update", release, testFlags)
+				require.Equal(t, text, after, "kube-controller-manager %s does something else than the file says; "+
+					"if that is right: go test %s./parity -run TestConformance -update", Release, TestFlags)
 			}
 		})
 		return nil
@@ -81,7 +78,7 @@ func notRun(s *scenario.Scenario) string {
 		return "an option that kube-controller-manager does not have"
 	case (s.Options.DenyAdminAccess || s.Options.DenyPrioritizedList) && !featuresCanBeOff:
 		return "this controller has these features always on"
-	case s.Options.PodGroups && release == purekube.V1_36:
+	case s.Options.PodGroups && Release == purekube.V1_36:
 		return "PodGroups are compared from v1.37 on"
 	case s.HasAssumed():
 		return "what a controller remembers of its writes is compared by TestResourceClaimAssumed"
@@ -172,7 +169,7 @@ func (u *upstreamScenario) start() Start {
 	case scenario.RBACAggregate:
 		return startAggregation
 	case scenario.Disruption:
-		return startDisruption(func(kind schema.GroupKind, namespace, name string) (*autoscalingv1.Scale, error) {
+		return StartDisruption(func(kind schema.GroupKind, namespace, name string) (*autoscalingv1.Scale, error) {
 			answer := u.answer(purekube.Need{APIVersion: kind.Group + "/v1", Kind: kind.Kind, Namespace: namespace, Name: name, Subresource: "scale"})
 			if answer.Err != nil || answer.Object == nil {
 				return nil, answer.Err

@@ -49,15 +49,15 @@ type Core[S any] struct {
 // Test compares the real controller with ours over generated snapshots.
 func (c Core[S]) Test(t *testing.T) {
 	t.Helper()
-	run := settings(t)
+	run := Settings(t, 5000)
 	seen := coverage{}
-	for i := range run.cases() {
-		s := c.Generate(run.source(i))
+	for i := range run.Numbers() {
+		s := c.Generate(run.Source(i))
 		upstream, ours := c.Both(t, s)
 		if diff := difference(upstream, ours); diff != "" {
 			s, diff = c.smallest(t, s, diff)
 			t.Fatalf("%s decides differently (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
-				c.Name, diff, c.text(s), run.again(t, i))
+				c.Name, diff, c.text(s), run.Again(t, i))
 		}
 		if !c.AnyBytes {
 			c.sameBytes(t, upstream, ours)

@@ -19,7 +19,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -31,7 +30,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 	Name:     "disruption",
 	Generate: generateBudgets,
 	Objects:  budgetObjects,
-	Start:    func(s disruption.Snapshot) Start { return startDisruption(scalesOf(s)) },
+	Start:    func(s disruption.Snapshot) Start { return StartDisruption(ScalesIn(s.Answers)) },
 	Script: func(s disruption.Snapshot, w *World) Trace {
 		trace := w.Settle()
 		// What the controller says of pods when it hears of them is lost before it runs: its
@@ -100,7 +99,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 	},
 }
 
-var upstreamBudgets = disruption.Options{MatchUpstream: release}
+var upstreamBudgets = disruption.Options{MatchUpstream: Release}
 
 // planAll plans a snapshot that is not wrong as a whole.
 func planAll(s disruption.Snapshot, o disruption.Options) []disruption.Outcome {
@@ -125,19 +124,6 @@ func scaleNeed(group, kind, namespace, name string) purekube.Need {
 
 func scaleAnswer(uid types.UID, replicas int32) purekube.Answer {
 	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
-}
-
-// scalesOf answers lookups as the snapshot does.
-func scalesOf(s disruption.Snapshot) func(schema.GroupKind, string, string) (*autoscalingv1.Scale, error) {
-	return func(kind schema.GroupKind, namespace, name string) (*autoscalingv1.Scale, error) {
-		answer := s.Answers[scaleNeed(kind.Group, kind.Kind, namespace, name)]
-		if answer.Err != nil || answer.Object == nil {
-			return nil, answer.Err
-		}
-		found := answer.Object.(*autoscalingv1.Scale).DeepCopy()
-		found.Namespace, found.Name = namespace, name
-		return found, nil
-	}
 }
 
 // budgetAnswers plays the API server that the snapshot was read from.
@@ -195,10 +181,10 @@ func TestDisruptionNamesThePod(t *testing.T) {
 // TestDisruptionNeeds compares the lookups, where every controller is found: upstream stops at the first
 // that is not.
 func TestDisruptionNeeds(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	lookups := 0
-	for i := range run.cases() {
-		s := generateBudgets(run.source(i))
+	for i := range run.Numbers() {
+		s := generateBudgets(run.Source(i))
 		if slices.ContainsFunc(planAll(s, upstreamBudgets), func(o disruption.Outcome) bool { return o.Err != nil }) {
 			continue
 		}
@@ -223,12 +209,12 @@ func TestDisruptionNeeds(t *testing.T) {
 			maps.DeleteFunc(requests, func(r Request, _ bool) bool { return r.Resource == "deployments" })
 		}
 		if diff := cmp.Diff(made, asked, equateEmpty); diff != "" {
-			t.Fatalf("other lookups (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", diff, disruptionCore.text(s), run.again(t, i))
+			t.Fatalf("other lookups (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", diff, disruptionCore.text(s), run.Again(t, i))
 		}
 		lookups += len(made)
 	}
 	t.Logf("%d lookups", lookups)
-	require.Greater(t, lookups, run.count/50)
+	require.Greater(t, lookups, run.Count/50)
 }
 
 func lookup(kind, subresource, namespace, name string) Request {
@@ -240,10 +226,10 @@ func lookup(kind, subresource, namespace, name string) Request {
 // holds each of them back by another 5 ms.
 func TestDisruptionRecheck(t *testing.T) {
 	const rateLimit = 5 * time.Millisecond
-	run := settings(t)
+	run := Settings(t, 5000)
 	moments := 0
-	for i := range run.cases() {
-		s := generateBudgets(run.source(i))
+	for i := range run.Numbers() {
+		s := generateBudgets(run.Source(i))
 		for _, p := range s.Pods {
 			p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 		}
@@ -263,7 +249,7 @@ func TestDisruptionRecheck(t *testing.T) {
 			w.Settle()
 			moments++
 			if early := w.Sleep(time.Until(first) + rateLimit - 2).String(); early != "nothing" {
-				t.Fatalf("before %s:\n%s\nfor\n%s\n%s", first, early, disruptionCore.text(s), run.again(t, i))
+				t.Fatalf("before %s:\n%s\nfor\n%s\n%s", first, early, disruptionCore.text(s), run.Again(t, i))
 			}
 			keys := map[string]bool{}
 			var ours Trace
@@ -281,20 +267,20 @@ func TestDisruptionRecheck(t *testing.T) {
 			}
 			late := disruptionCore.Upstream(s, w.Sleep(2))
 			if diff := difference(late, anyPod(ours)); diff != "" {
-				t.Fatalf("at %s (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", first, diff, disruptionCore.text(s), run.again(t, i))
+				t.Fatalf("at %s (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", first, diff, disruptionCore.text(s), run.Again(t, i))
 			}
 		})
 	}
 	t.Logf("%d moments", moments)
-	require.Greater(t, moments, run.count/50)
+	require.Greater(t, moments, run.Count/50)
 }
 
 // TestDisruptionTargetRecheck does the same for pods whose condition is not stale yet.
 func TestDisruptionTargetRecheck(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	moments := 0
-	for i := range run.cases() {
-		s := generateBudgets(run.source(i))
+	for i := range run.Numbers() {
+		s := generateBudgets(run.Source(i))
 		s.Budgets = nil
 		rechecks := map[time.Time][]purekube.Key{}
 		for _, o := range planAll(s, upstreamBudgets) {
@@ -316,20 +302,20 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 					ours.Requests = append(ours.Requests, Planned(budgetAnswers(s), result.Actions)...)
 				}
 				return ours
-			}, func() string { return disruptionCore.text(s) + "\n" + run.again(t, i) })
+			}, func() string { return disruptionCore.text(s) + "\n" + run.Again(t, i) })
 		})
 	}
 	t.Logf("%d moments", moments)
-	require.Greater(t, moments, run.count/50)
+	require.Greater(t, moments, run.Count/50)
 }
 
 // TestDisruptionAffected compares the budgets that a pod's event leads to. Of several that cover the pod
 // upstream works on one; ours may name more, not fewer.
 func TestDisruptionAffected(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	seen := coverage{}
-	for i := range run.cases() {
-		r := run.source(i)
+	for i := range run.Numbers() {
+		r := run.Source(i)
 		s := generateBudgets(r)
 		for _, b := range s.Budgets {
 			b.Generation, b.Status.ObservedGeneration = 2, 1 // so that every pass shows
@@ -383,11 +369,11 @@ func TestDisruptionAffected(t *testing.T) {
 		})
 		for key := range worked {
 			if !slices.Contains(affected, key) {
-				t.Fatalf("%v is worked on after pod %s was %s, ours: %v\nfor\n%s\n%s", key, changed.Name, kind, affected, disruptionCore.text(s), run.again(t, i))
+				t.Fatalf("%v is worked on after pod %s was %s, ours: %v\nfor\n%s\n%s", key, changed.Name, kind, affected, disruptionCore.text(s), run.Again(t, i))
 			}
 		}
 		if len(worked) != min(1, len(affected)) {
-			t.Fatalf("after pod %s was %s kube-controller-manager worked on %v, ours: %v\nfor\n%s\n%s", changed.Name, kind, worked, affected, disruptionCore.text(s), run.again(t, i))
+			t.Fatalf("after pod %s was %s kube-controller-manager worked on %v, ours: %v\nfor\n%s\n%s", changed.Name, kind, worked, affected, disruptionCore.text(s), run.Again(t, i))
 		}
 		kinds := []string{kind, "one"}
 		switch {

@@ -43,7 +43,7 @@ var podGroupsCore = func() Core[claimsCase] {
 }()
 
 func TestResourceClaimPodGroups(t *testing.T) {
-	if release == purekube.V1_36 {
+	if Release == purekube.V1_36 {
 		t.Skip("PodGroups are compared from v1.37 on")
 	}
 	podGroupsCore.Test(t)
@@ -170,7 +170,7 @@ func markGroups(c claimsCase, t Trace) []string {
 	}
 	mark(slices.ContainsFunc(t.Events, func(e Event) bool { return e.Kind == "PodGroup" }), "event Warning FailedResourceClaimCreation on a PodGroup")
 	o := c.options
-	o.MatchUpstream = release
+	o.MatchUpstream = Release
 	for _, key := range c.queue() {
 		result, _, _ := c.plan(key, o)
 		for _, a := range result.Actions {

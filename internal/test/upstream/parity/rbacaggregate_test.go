@@ -27,7 +27,7 @@ var rbacaggregateCore = Core[rbacaggregate.Snapshot]{
 	Objects:  func(s rbacaggregate.Snapshot) []runtime.Object { return asObjects(s.ClusterRoles) },
 	Start:    func(rbacaggregate.Snapshot) Start { return startAggregation },
 	Ours: func(s rbacaggregate.Snapshot) Trace {
-		return roleTrace(s, rbacaggregate.Options{MatchUpstream: release})
+		return roleTrace(s, rbacaggregate.Options{MatchUpstream: Release})
 	},
 	Kinds: []string{"nothing", "apply clusterroles", "error", "apply without rules"},
 	Marks: func(_ rbacaggregate.Snapshot, t Trace) []string {
@@ -76,10 +76,10 @@ func TestRBACAggregate(t *testing.T) { rbacaggregateCore.Test(t) }
 // TestRBACAggregateAffected compares the keys that an event leads to (BR-27-01). A pass of the real
 // controller shows when it writes or fails, so every aggregated role here has a rule too many.
 func TestRBACAggregateAffected(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	seen := coverage{}
-	for i := range run.cases() {
-		r := run.source(i)
+	for i := range run.Numbers() {
+		r := run.Source(i)
 		s := generateRoles(r)
 		for n, role := range s.ClusterRoles {
 			if role.AggregationRule != nil {
@@ -107,7 +107,7 @@ func TestRBACAggregateAffected(t *testing.T) {
 		})
 		slices.Sort(worked)
 
-		x := rbacaggregate.NewIndex(s, rbacaggregate.Options{MatchUpstream: release})
+		x := rbacaggregate.NewIndex(s, rbacaggregate.Options{MatchUpstream: Release})
 		var keys []purekube.Key
 		if current == nil {
 			_, keys = x.Without(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{old}})
@@ -124,7 +124,7 @@ func TestRBACAggregateAffected(t *testing.T) {
 		slices.Sort(affected)
 		if diff := cmp.Diff(slices.Compact(worked), affected, equateEmpty); diff != "" {
 			t.Fatalf("other keys after %s of a role (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
-				kind, diff, Manifests(asObjects(after.ClusterRoles)), run.again(t, i))
+				kind, diff, Manifests(asObjects(after.ClusterRoles)), run.Again(t, i))
 		}
 		kinds := []string{kind}
 		if len(worked) == 0 {

@@ -16,11 +16,11 @@ import (
 
 // What Kubernetes v1.36 and v1.37 build in different ways. v1.37.mod goes with the tag v137.
 
-// release is what the real controllers here are built from.
-const release = purekube.V1_36
+// Release is what the real controllers here are built from.
+const Release = purekube.V1_36
 
-// testFlags are what go test needs to build them.
-const testFlags = ""
+// TestFlags are what go test needs to build them, in the folder of the module.
+const TestFlags = ""
 
 // resourceClaimFeatures are the switches of the controller. PodGroups are compared from v1.37 on.
 type resourceClaimFeatures struct{ AdminAccess, PrioritizedList, PodGroups bool }
@@ -50,5 +50,5 @@ func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatu
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
 }
 
-// RunDisruption is the Run of the disruption controller, with as many workers as the world says.
-func RunDisruption(c *disruption.DisruptionController, _ *World) func(context.Context) { return c.Run }
+// runDisruption is the Run of the disruption controller, with as many workers as the world says.
+func runDisruption(c *disruption.DisruptionController, _ *World) func(context.Context) { return c.Run }

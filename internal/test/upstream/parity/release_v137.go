@@ -19,11 +19,11 @@ import (
 	claims "github.com/purekube/purekube/resourceclaim"
 )
 
-// release is what the real controllers here are built from.
-const release = purekube.V1_37
+// Release is what the real controllers here are built from.
+const Release = purekube.V1_37
 
-// testFlags are what go test needs to build them.
-const testFlags = "-tags v137 -modfile v1.37.mod "
+// TestFlags are what go test needs to build them, in the folder of the module.
+const TestFlags = "-tags v137 -modfile v1.37.mod "
 
 // resourceClaimFeatures are the switches that the controller had: v1.37 has the first two on for good.
 type resourceClaimFeatures struct{ AdminAccess, PrioritizedList, PodGroups bool }
@@ -83,7 +83,7 @@ func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatu
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
 }
 
-// RunDisruption is the Run of the disruption controller, with as many workers as the world says.
-func RunDisruption(c *disruption.DisruptionController, w *World) func(context.Context) {
+// runDisruption is the Run of the disruption controller, with as many workers as the world says.
+func runDisruption(c *disruption.DisruptionController, w *World) func(context.Context) {
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }
 }

@@ -82,7 +82,7 @@ func TestResourceClaimRefusals(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := claimsCaseOf([]runtime.Object{pod, reserving, over, inUse(claimOf("shared", "", "")), inUse(claimOf("one", "", "")), inUse(claimOf("two", "", "")), generated, unowned, claimTemplate("t")})
-			c.options.MatchUpstream = release
+			c.options.MatchUpstream = Release
 			refused := 0
 			refuse := func(r Request) error {
 				if strings.HasPrefix(r.String(), tc.refuse) {

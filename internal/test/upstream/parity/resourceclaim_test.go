@@ -301,7 +301,7 @@ var resourceclaimCore = Core[claimsCase]{
 	AnyBytes: true, // statuses come in the order of a Go map
 	Ours: func(c claimsCase) Trace {
 		o := c.options
-		o.MatchUpstream = release
+		o.MatchUpstream = Release
 		return comparableClaims(c.withoutIdleGets(c.trace(o)))
 	},
 	Kinds: append([]string{
@@ -309,7 +309,7 @@ var resourceclaimCore = Core[claimsCase]{
 		"event Warning FailedResourceClaimCreation", "error",
 		"adopted", "deallocated", "reserved", "released and kept", "known to be deleted", "replaced in the cache", "not found", "there after all", "done pod gets a claim",
 		"several entries", "not a pod", "unfinished at an error",
-	}, claimKindsSince[release]...),
+	}, claimKindsSince[Release]...),
 	Marks:   markClaims,
 	Smaller: smallerClaims,
 	Describe: func(c claimsCase) string {
@@ -478,7 +478,7 @@ func TestResourceClaimPatch(t *testing.T) {
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}
 	claim := claimOf("c", "p", "gpu")
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{claim}}
-	result, err := resourceclaim.Plan(s, resourceclaim.PodKey("ns", "p"), resourceclaim.Options{MatchUpstream: release})
+	result, err := resourceclaim.Plan(s, resourceclaim.PodKey("ns", "p"), resourceclaim.Options{MatchUpstream: Release})
 	require.NoError(t, err)
 	ours := result.Actions[0].Request(nil).Patch
 	Run(t, []runtime.Object{pod, claim}, startClaims(claimsCase{}), func(t *testing.T, w *World) {
@@ -505,7 +505,7 @@ func markClaims(c claimsCase, t Trace) []string {
 	mark(!slices.Equal(messages(t), messages(c.trace(c.upstreamOptions()))), "another text of an event") // not among the kinds
 	for _, key := range c.queue() {
 		o := c.options
-		o.MatchUpstream = release
+		o.MatchUpstream = Release
 		result, _, err := c.plan(key, o)
 		for i, a := range result.Actions {
 			switch a := a.(type) {
@@ -560,7 +560,7 @@ func markClaims(c claimsCase, t Trace) []string {
 // upstreamOptions are those of the case, to match the release.
 func (c claimsCase) upstreamOptions() resourceclaim.Options {
 	o := c.options
-	o.MatchUpstream = release
+	o.MatchUpstream = Release
 	return o
 }
 

@@ -61,7 +61,7 @@ func rangeTrace(outcomes []servicecidr.Outcome) Trace {
 }
 
 // matchRanges asks for what upstream does.
-var matchRanges = servicecidr.Options{MatchUpstream: release}
+var matchRanges = servicecidr.Options{MatchUpstream: Release}
 
 // plannedRanges is upstream's plan. What is wrong with the snapshot as a whole is not an error to
 // upstream, and is left out.
@@ -75,9 +75,9 @@ func TestServiceCIDR(t *testing.T) { servicecidrCore.Test(t) }
 // TestServiceCIDRNoErrorsForValid holds ours to upstream's silence wherever an API server
 // would have let the objects in.
 func TestServiceCIDRNoErrorsForValid(t *testing.T) {
-	run := settings(t)
-	for i := range run.cases() {
-		s := generateRanges(run.source(i))
+	run := Settings(t, 5000)
+	for i := range run.Numbers() {
+		s := generateRanges(run.Source(i))
 		if !validRanges(s) {
 			continue
 		}
@@ -85,7 +85,7 @@ func TestServiceCIDRNoErrorsForValid(t *testing.T) {
 		require.NoError(t, err)
 		for _, o := range outcomes {
 			if o.Err != nil {
-				t.Fatalf("%q: %v\nfor\n%s\n%s", o.Key, o.Err, servicecidrCore.text(s), run.again(t, i))
+				t.Fatalf("%q: %v\nfor\n%s\n%s", o.Key, o.Err, servicecidrCore.text(s), run.Again(t, i))
 			}
 		}
 	}
@@ -94,10 +94,10 @@ func TestServiceCIDRNoErrorsForValid(t *testing.T) {
 // TestServiceCIDRRecheck lets time pass up to each RecheckAt, to the nanosecond: the real controller
 // has to stay quiet before and to do then what the plan for that moment says.
 func TestServiceCIDRRecheck(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	moments := 0
-	for i := range run.cases() {
-		s := generateRanges(run.source(i))
+	for i := range run.Numbers() {
+		s := generateRanges(run.Source(i))
 		rechecks := map[time.Time][]string{}
 		for _, o := range plannedRanges(s) {
 			if at := o.Result.RecheckAt; !at.IsZero() {
@@ -118,14 +118,14 @@ func TestServiceCIDRRecheck(t *testing.T) {
 					ours.Requests = append(ours.Requests, Planned(&Answers{}, result.Actions)...)
 				}
 				return ours
-			}, func() string { return servicecidrCore.text(s) + "\n" + run.again(t, i) })
+			}, func() string { return servicecidrCore.text(s) + "\n" + run.Again(t, i) })
 			if late := w.Sleep(time.Hour).String(); late != "nothing" {
-				t.Fatalf("after the last recheck:\n%s\nfor\n%s\n%s", late, servicecidrCore.text(s), run.again(t, i))
+				t.Fatalf("after the last recheck:\n%s\nfor\n%s\n%s", late, servicecidrCore.text(s), run.Again(t, i))
 			}
 		})
 	}
 	t.Logf("%d moments", moments)
-	require.Greater(t, moments, run.count/50)
+	require.Greater(t, moments, run.Count/50)
 }
 
 // TestServiceCIDRFailureEvent: when the condition cannot be written, an event says so.
@@ -189,10 +189,10 @@ func affectedRanges(s, oldObj, newObj servicecidr.Snapshot, o servicecidr.Option
 // same, and the default names these and maybe more (D-4). No ServiceCIDR here has its finalizer, so
 // that every pass over one shows.
 func TestServiceCIDRAffected(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	seen := coverage{}
-	for i := range run.cases() {
-		r := run.source(i)
+	for i := range run.Numbers() {
+		r := run.Source(i)
 		s := generateRanges(r)
 		for _, c := range s.ServiceCIDRs {
 			c.DeletionTimestamp, c.Finalizers = nil, nil
@@ -269,7 +269,7 @@ func TestServiceCIDRAffected(t *testing.T) {
 		require.Subset(t, event(servicecidr.Options{}), affected, kind)
 		if diff := cmp.Diff(worked, affected, equateEmpty); diff != "" {
 			t.Fatalf("other keys after %s (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
-				kind, diff, servicecidrCore.text(s), run.again(t, i))
+				kind, diff, servicecidrCore.text(s), run.Again(t, i))
 		}
 		kinds := []string{kind}
 		if len(worked) == 0 {
@@ -287,10 +287,10 @@ func TestServiceCIDRAffected(t *testing.T) {
 
 // TestServiceCIDRContainsIP compares what a prefix contains.
 func TestServiceCIDRContainsIP(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	seen := coverage{}
-	for i := range run.cases() {
-		r := run.source(i)
+	for i := range run.Numbers() {
+		r := run.Source(i)
 		address := netip.MustParseAddr(someAddresses[r.IntN(len(someAddresses))])
 		for _, c := range generateRanges(r).ServiceCIDRs {
 			for _, text := range c.Spec.CIDRs {

@@ -63,12 +63,12 @@ func TestTTL(t *testing.T) { ttlCore.Test(t) }
 // TestTTLWalk follows clusters that grow and shrink around each limit, one node event at a
 // time: the step at a size depends on where the cluster came from.
 func TestTTLWalk(t *testing.T) {
-	run := settings(t)
+	run := Settings(t, 5000)
 	limits := []struct{ low, high int }{{90, 100}, {450, 500}, {900, 1000}, {1800, 2000}}
 	crossed := map[string]int{}
-	for i := range max(1, run.count/500) {
+	for i := range max(1, run.Count/500) {
 		for n, limit := range limits {
-			walkTTL(t, run.source(i*len(limits)+n), limit.low-5, limit.high+5, crossed)
+			walkTTL(t, run.Source(i*len(limits)+n), limit.low-5, limit.high+5, crossed)
 		}
 	}
 	for _, crossing := range []string{"0 to 1", "1 to 2", "2 to 3", "3 to 4", "4 to 3", "3 to 2", "2 to 1", "1 to 0"} {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/purekube/purekube/internal/test/upstream/parity"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +54,7 @@ var mistake = os.Getenv("PARITY_MISTAKE")
 func mistaken(n int) bool { return mistake == fmt.Sprint(n) }
 `
 
-var firstCase = regexp.MustCompile(`PARITY_CASE=(\d+) .*(TestDrains\w*/\w+)`)
+var firstCase = regexp.MustCompile(`PARITY_CASE=(\d+) .*\^(TestDrains\w*)\$/\^(\w+)`)
 
 // TestFindsMistakes breaks disruption/drain on purpose: each of the mistakes has to be found. It builds the tests once more,
 // which takes a while: only with PARITY_BROKEN set.
@@ -96,7 +97,8 @@ func TestFindsMistakes(t *testing.T) {
 	}
 	program := filepath.Join(scratch, "fleet.test")
 	build := exec.Command("go", append([]string{"test", "-c", "-vet=off", "-overlay", filepath.Join(scratch, "overlay.json"), "-o", program},
-		strings.Fields(testFlags)...)...)
+		append(strings.Fields(parity.TestFlags), "./eviction/fleet")...)...)
+	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -106,7 +108,7 @@ func TestFindsMistakes(t *testing.T) {
 			run.Env = append(os.Environ(), "PARITY_CASES=1000", fmt.Sprint("PARITY_MISTAKE=", i))
 			out, err := run.CombinedOutput()
 			if found := firstCase.FindSubmatch(out); found != nil {
-				t.Logf("found in case %s of %s", found[1], found[2])
+				t.Logf("found in case %s of %s/%s", found[1], found[2], found[3])
 			} else {
 				t.Errorf("not found: %v\n%s", err, out)
 			}

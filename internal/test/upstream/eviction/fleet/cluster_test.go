@@ -26,6 +26,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/upstream/eviction"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
@@ -83,30 +84,20 @@ func play(t *testing.T, r *rand.Rand, script func(c *cluster)) {
 	})
 }
 
-func keyOf(o metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-func byKey(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-}
-
-// changed tells the controllers. Which of several failures a fail-safe status names changes from pass to pass; the
-// disruption controller does not hear of that, or it would never come to rest.
+// changed tells the controllers.
 func (c *cluster) changed(o apiserver.Object, gone bool) {
 	key := purekube.Key{Kind: fmt.Sprintf("%T", o), Namespace: o.GetNamespace(), Name: o.GetName()}
 	silent := false
 	switch o := o.(type) {
 	case *corev1.Pod:
-		c.pods[keyOf(o)] = o
+		c.pods[eviction.KeyOf(o)] = o
 		if gone {
-			delete(c.pods, keyOf(o))
+			delete(c.pods, eviction.KeyOf(o))
 		}
 	case *policyv1.PodDisruptionBudget:
-		before := c.budgets[keyOf(o)]
-		silent = before != nil && syncFailed(before) && syncFailed(o) &&
-			before.Status.DisruptionsAllowed == o.Status.DisruptionsAllowed
-		c.budgets[keyOf(o)] = o
+		before := c.budgets[eviction.KeyOf(o)]
+		silent = before != nil && eviction.StillFails(before, o)
+		c.budgets[eviction.KeyOf(o)] = o
 	}
 	switch {
 	case gone:
@@ -120,12 +111,6 @@ func (c *cluster) changed(o apiserver.Object, gone bool) {
 		c.known[key] = true
 		c.w.Add(o)
 	}
-}
-
-func syncFailed(b *policyv1.PodDisruptionBudget) bool {
-	return slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Reason == policyv1.SyncFailedReason
-	})
 }
 
 // put stores an object from outside of all controllers.
@@ -152,7 +137,7 @@ func (c *cluster) serve(action clienttesting.Action) (runtime.Object, error) {
 	case clienttesting.CreateActionImpl:
 		switch o := a.Object.(type) {
 		case *policyv1.Eviction:
-			return nil, c.evict(keyOf(o))
+			return nil, c.evict(eviction.KeyOf(o))
 		case *corev1.Pod:
 			o.Status.Phase = corev1.PodPending
 		}
@@ -178,7 +163,7 @@ func (c *cluster) list(a clienttesting.ListActionImpl) (runtime.Object, error) {
 		return nil, apierrors.NewMethodNotSupported(a.Resource.GroupResource(), "list")
 	}
 	list := &corev1.PodList{}
-	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.pods), persistent.CompareNames) {
 		pod := c.pods[key]
 		if a.ListRestrictions.Labels.Matches(labels.Set(pod.Labels)) &&
 			a.ListRestrictions.Fields.Matches(fields.Set{"spec.nodeName": pod.Spec.NodeName}) {
@@ -201,13 +186,13 @@ func (c *cluster) get(a clienttesting.GetActionImpl) (runtime.Object, error) {
 		}
 	case "daemonsets":
 		for _, ds := range c.daemonSets {
-			if keyOf(ds) == key {
+			if eviction.KeyOf(ds) == key {
 				return ds.DeepCopy(), nil
 			}
 		}
 	default:
 		for _, o := range c.api.All() {
-			if apiserver.ResourceOf(o) == a.Resource && keyOf(o) == key {
+			if apiserver.ResourceOf(o) == a.Resource && eviction.KeyOf(o) == key {
 				return o, nil
 			}
 		}
@@ -222,7 +207,7 @@ func (c *cluster) evict(key types.NamespacedName) error {
 		return apierrors.NewNotFound(corev1.Resource("pods"), key.Name)
 	}
 	var budgets []*policyv1.PodDisruptionBudget
-	for _, b := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+	for _, b := range slices.SortedFunc(maps.Keys(c.budgets), persistent.CompareNames) {
 		if b.Namespace == key.Namespace {
 			budgets = append(budgets, c.budgets[b])
 		}
@@ -279,7 +264,7 @@ func (c *cluster) settle() {
 	for _, w := range c.widgets {
 		c.sync(w)
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), persistent.CompareNames) {
 		c.w.Update(c.budgets[key])
 	}
 	c.w.Settle()
@@ -413,7 +398,7 @@ func (c *cluster) sorted() []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var pods []*corev1.Pod
-	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.pods), persistent.CompareNames) {
 		pods = append(pods, c.pods[key])
 	}
 	return pods
@@ -422,7 +407,7 @@ func (c *cluster) sorted() []*corev1.Pod {
 // snapshot is what drain.Node gets to see.
 func (c *cluster) snapshot() disruption.Snapshot {
 	s := disruption.Snapshot{Now: time.Now(), Pods: c.sorted(), Answers: c.answers}
-	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), persistent.CompareNames) {
 		s.Budgets = append(s.Budgets, c.budgets[key])
 	}
 	s.Deployments = apiserver.List[appsv1.Deployment](c.api)

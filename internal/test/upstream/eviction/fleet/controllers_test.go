@@ -11,7 +11,6 @@ import (
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/upstream/eviction"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
@@ -28,7 +27,7 @@ func build(
 	pods, replicaSets := w.Informers.Core().V1().Pods(), w.Informers.Apps().V1().ReplicaSets()
 	statefulSets, deployments := w.Informers.Apps().V1().StatefulSets(), w.Informers.Apps().V1().Deployments()
 
-	disruption, err := eviction.StartDisruption(scales)(ctx, w)
+	disruption, err := parity.StartDisruption(parity.ScalesIn(scales))(ctx, w)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/kubectl/pkg/drain"
 
 	nodedrain "github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/persistent"
+	"github.com/purekube/purekube/internal/test/upstream/eviction"
 )
 
 // played is how the drain of a node goes, as far as the API server and kubectl say so.
@@ -85,14 +87,14 @@ func (c *cluster) begin(node string, o nodedrain.Options) *nodeDrain {
 	list, errs := d.helper.GetPodsForDeletion(node)
 	var goes []types.NamespacedName
 	for _, pod := range list.Pods() {
-		goes = append(goes, keyOf(&pod))
+		goes = append(goes, eviction.KeyOf(&pod))
 		d.pods = append(d.pods, pod)
 	}
 	// A pod that does not end comes last, and takes no turn from another: its eviction changes nothing.
 	slices.SortFunc(d.pods, func(a, b corev1.Pod) int {
 		switch deadA, deadB := c.dead(&a), c.dead(&b); {
 		case deadA == deadB:
-			return byKey(keyOf(&a), keyOf(&b))
+			return persistent.CompareNames(eviction.KeyOf(&a), eviction.KeyOf(&b))
 		case deadA:
 			return 1
 		}
@@ -104,10 +106,10 @@ func (c *cluster) begin(node string, o nodedrain.Options) *nodeDrain {
 	slices.Sort(d.now.NotStarted)
 	for _, pod := range c.sorted() {
 		stops := slices.ContainsFunc(d.now.NotStarted, func(text string) bool {
-			return strings.Contains(text+",", " "+keyOf(pod).String()+",")
+			return strings.Contains(text+",", " "+eviction.KeyOf(pod).String()+",")
 		})
-		if pod.Spec.NodeName == node && !slices.Contains(goes, keyOf(pod)) && !stops {
-			d.now.Skipped = append(d.now.Skipped, keyOf(pod))
+		if pod.Spec.NodeName == node && !slices.Contains(goes, eviction.KeyOf(pod)) && !stops {
+			d.now.Skipped = append(d.now.Skipped, eviction.KeyOf(pod))
 		}
 	}
 	if len(errs) > 0 {
@@ -135,7 +137,7 @@ func (c *cluster) attempt(drains []*nodeDrain) (any bool) {
 				waiting[n] = append(waiting[n], i)
 			} else if went {
 				last := &d.now.Rounds[len(d.now.Rounds)-1]
-				*last = append(*last, keyOf(&d.pods[i]))
+				*last = append(*last, eviction.KeyOf(&d.pods[i]))
 				any = true
 			}
 		}
@@ -156,12 +158,12 @@ func maxPods(drains []*nodeDrain) (n int) {
 // try is one attempt at one pod, with what the disruption controller and the pods' controllers do after it. kubectl
 // tries a 429 again and gives up after any other error (upstream: evictPods of k8s.io/kubectl/pkg/drain).
 func (c *cluster) try(d *nodeDrain, pod corev1.Pod) (went, again bool) {
-	now := c.pods[keyOf(&pod)]
+	now := c.pods[eviction.KeyOf(&pod)]
 	err := d.helper.EvictPod(pod, policyv1.SchemeGroupVersion)
 	c.settle()
 	switch {
 	case err == nil && now.UID == pod.UID && c.dead(now):
-		d.now.Refused = append(d.now.Refused, keyOf(&pod)) // kubectl waits for it until its timeout
+		d.now.Refused = append(d.now.Refused, eviction.KeyOf(&pod)) // kubectl waits for it until its timeout
 		return false, false
 	case err == nil:
 		return true, false
@@ -170,7 +172,7 @@ func (c *cluster) try(d *nodeDrain, pod corev1.Pod) (went, again bool) {
 	case apierrors.IsTooManyRequests(err):
 		return false, true
 	}
-	d.now.Refused = append(d.now.Refused, keyOf(&pod))
+	d.now.Refused = append(d.now.Refused, eviction.KeyOf(&pod))
 	return false, false
 }
 
@@ -218,9 +220,9 @@ func left(drains []*nodeDrain) (n int) {
 func (d *nodeDrain) outcome() played {
 	p := d.now
 	for _, i := range d.waiting {
-		p.Refused = append(p.Refused, keyOf(&d.pods[i]))
+		p.Refused = append(p.Refused, eviction.KeyOf(&d.pods[i]))
 	}
-	slices.SortFunc(p.Refused, byKey)
+	slices.SortFunc(p.Refused, persistent.CompareNames)
 	last := 0
 	for i, r := range p.Rounds {
 		if len(r) > 0 {

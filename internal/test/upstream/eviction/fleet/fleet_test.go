@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/test/seed"
+	"github.com/purekube/purekube/internal/test/upstream/eviction"
 	"github.com/purekube/purekube/internal/test/upstream/parity"
 )
 
@@ -38,20 +37,16 @@ func TestDrains(t *testing.T) { drainAll(t, false) }
 func TestDrainsWithNodes(t *testing.T) { drainAll(t, true) }
 
 func drainAll(t *testing.T, tight bool) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 200)
-	only := parity.Number(t, "PARITY_CASE", cases)
+	cases := parity.Settings(t, 200)
 	for n, way := range ways {
 		t.Run(way, func(t *testing.T) {
 			seen := map[string]int{}
-			for i := range cases {
-				if only < cases && i != only {
-					continue
-				}
+			for i := range cases.Numbers() {
 				failed := ""
-				r := rand.New(rand.NewPCG(seed, uint64(n)<<32|i))
+				r := cases.Source(n<<32 | i)
 				play(t, r, func(c *cluster) {
 					if diff := compare(&maker{cluster: c, r: r, tight: tight}, way, seen); diff != "" {
-						failed = fmt.Sprintf("PARITY_SEED=%d PARITY_CASE=%d go test ./eviction/fleet -run '%s'\n%s", seed, i, t.Name(), diff)
+						failed = cases.Again(t, i) + "\n" + diff
 					}
 				})
 				if failed != "" {
@@ -62,8 +57,8 @@ func drainAll(t *testing.T, tight bool) {
 				t.Logf("%6d  %s", seen[kind], kind)
 			}
 			for _, outcome := range []nodedrain.Outcome{nodedrain.Now, nodedrain.InRounds, nodedrain.Never, nodedrain.NotStarted} {
-				if kind := "outcome " + string(outcome); cases >= 200 && only >= cases && seen[kind] < int(cases/100) {
-					t.Errorf("%s is in %d of %d clusters only", kind, seen[kind], cases)
+				if kind := "outcome " + string(outcome); cases.AtLeast(200) && seen[kind] < cases.Count/100 {
+					t.Errorf("%s is in %d of %d clusters only", kind, seen[kind], cases.Count)
 				}
 			}
 		})
@@ -89,7 +84,7 @@ func compare(m *maker, way string, seen map[string]int) string {
 	s := m.last(way != "one after the other" && !m.tight)
 	asked := fmt.Sprintf("%+v", flags)
 	flags.Nodes = m.machinesNow()
-	x := disruption.NewIndex(s, disruption.Options{MatchUpstream: release})
+	x := disruption.NewIndex(s, disruption.Options{MatchUpstream: parity.Release})
 	var ours []nodedrain.Drain
 	var err error
 	var really []played
@@ -169,7 +164,7 @@ func foundNone(s disruption.Snapshot, drains []nodedrain.Drain) map[string]int {
 	waiting := map[string]int{}
 	for _, d := range drains {
 		for _, p := range d.Pending {
-			i := slices.IndexFunc(s.Pods, func(pod *corev1.Pod) bool { return keyOf(pod) == p.Pod })
+			i := slices.IndexFunc(s.Pods, func(pod *corev1.Pod) bool { return eviction.KeyOf(pod) == p.Pod })
 			waiting[placeOf(s.Pods[i])]++
 		}
 	}

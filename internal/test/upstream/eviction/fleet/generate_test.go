@@ -25,6 +25,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/upstream/eviction"
 )
 
@@ -318,7 +319,7 @@ func (m *maker) disturb(pod *corev1.Pod) {
 
 // distrust has a budget wait for a pod that was evicted and did not go, as after a deletion that failed.
 func (m *maker) distrust() {
-	for _, key := range slices.SortedFunc(maps.Keys(m.budgets), byKey) {
+	for _, key := range slices.SortedFunc(maps.Keys(m.budgets), persistent.CompareNames) {
 		b := m.budgets[key].DeepCopy()
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 		if err != nil {
@@ -374,7 +375,7 @@ func (m *maker) last(ending bool) disruption.Snapshot {
 	}
 	for _, pod := range m.remove(ending, when != "stale") {
 		m.put(pod)
-		at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return keyOf(p) == keyOf(pod) })
+		at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return eviction.KeyOf(p) == eviction.KeyOf(pod) })
 		s.Pods[at] = pod
 	}
 	m.settle()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/upstream/eviction"
 )
 
 // Where drain is stricter than Kubernetes on purpose. README.md has the reasons.
@@ -29,7 +30,7 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 	ofJob, jobsCovered := map[types.NamespacedName]bool{}, false
 	for _, pod := range s.Pods {
 		if ref := metav1.GetControllerOf(pod); ref != nil && ref.Kind == "Job" {
-			ofJob[keyOf(pod)] = true
+			ofJob[eviction.KeyOf(pod)] = true
 			jobsCovered = jobsCovered || covered(s, pod)
 		}
 	}
