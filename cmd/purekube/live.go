@@ -174,8 +174,9 @@ type liveReader struct {
 	// progress is told how many objects were read.
 	progress func(objects int)
 	objects  int
-	// maxScales is how many scales of a namespace are looked up. Whoever may create pods says what controls them.
-	maxScales int
+	// maxScales is how many scales of a namespace are looked up, and maxAllScales of all together. Whoever may create pods
+	// says what controls them.
+	maxScales, maxAllScales int
 }
 
 // How the lists are read.
@@ -185,8 +186,8 @@ const (
 	restarts = 3
 	// retries is how often a request is sent again that failed, a second later or when the API server says.
 	retries = 5
-	// maxScales lookups take 20 seconds.
-	maxScales = 1000
+	// maxScales lookups take 20 seconds, and maxAllScales ten minutes.
+	maxScales, maxAllScales = 1000, 30_000
 )
 
 func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*liveReader, error) {
@@ -203,7 +204,8 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 	if err != nil {
 		return nil, err
 	}
-	return &liveReader{config: config, client: client, namespace: namespace, progress: progress, maxScales: maxScales}, nil
+	return &liveReader{config: config, client: client, namespace: namespace, progress: progress, maxScales: maxScales,
+		maxAllScales: maxAllScales}, nil
 }
 
 // read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve,
@@ -413,37 +415,17 @@ func (w *listWriter) end() []byte {
 var errNoList = errors.New("the answer is not a list of the kind")
 
 // addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found, or is
-// one too many of its namespace, stays a lookup.
+// one too many, stays a lookup.
 func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 	var lookup *clientgo.Lookup
-	index := disruption.NewIndex(c.Disruption(metav1.Now().Time), disruption.Options{})
-	asked := map[purekube.Need]bool{}
-	scales := map[string]int{} // of each namespace
-	for _, pod := range c.Pods {
-		owner := metav1.GetControllerOf(pod)
-		if owner == nil {
-			continue
-		}
-		need := index.WorkloadOf(pod.Namespace, owner).Need
-		if need == nil || need.Subresource != "scale" || asked[*need] {
-			continue
-		}
-		asked[*need] = true
-		if scales[need.Namespace]++; scales[need.Namespace] > l.maxScales {
-			if scales[need.Namespace] == l.maxScales+1 {
-				c.Notes = append(c.Notes,
-					manifests.Note{Text: fmt.Sprintf("only %d scales of namespace %s are looked up: the others are not known",
-						l.maxScales, need.Namespace)})
-			}
-			continue
-		}
+	for _, need := range l.scales(c) {
 		if lookup == nil {
 			var err error
 			if lookup, err = clientgo.NewLookup(l.config); err != nil {
 				return err
 			}
 		}
-		answer, err := lookup.Lookup(ctx, *need)
+		answer, err := lookup.Lookup(ctx, need)
 		if apierrors.IsUnauthorized(err) {
 			return fmt.Errorf("scale of %s: %w", need.Kind, err)
 		}
@@ -463,4 +445,44 @@ func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 		})
 	}
 	return nil
+}
+
+// scales are the scales to look up. Namespaces take turns, so that one does not use up what is for all.
+func (l *liveReader) scales(c *cluster) []purekube.Need {
+	index := disruption.NewIndex(c.Disruption(metav1.Now().Time), disruption.Options{})
+	asked := map[purekube.Need]bool{}
+	of := map[string]int{}
+	var turns [][]purekube.Need // one of each namespace that has so many
+	for _, pod := range c.Pods {
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil {
+			continue
+		}
+		need := index.WorkloadOf(pod.Namespace, owner).Need
+		if need == nil || need.Subresource != "scale" || asked[*need] {
+			continue
+		}
+		asked[*need] = true
+		turn := of[need.Namespace]
+		of[need.Namespace]++
+		if turn == l.maxScales {
+			c.Notes = append(c.Notes,
+				manifests.Note{Text: fmt.Sprintf("only %d scales of namespace %s are looked up: the others are not known",
+					l.maxScales, need.Namespace)})
+		}
+		if turn >= l.maxScales {
+			continue
+		}
+		if turn == len(turns) {
+			turns = append(turns, nil)
+		}
+		turns[turn] = append(turns[turn], *need)
+	}
+	needs := slices.Concat(turns...)
+	if len(needs) > l.maxAllScales {
+		needs = needs[:l.maxAllScales]
+		c.Notes = append(c.Notes,
+			manifests.Note{Text: fmt.Sprintf("only %d scales are looked up: the others are not known", l.maxAllScales)})
+	}
+	return needs
 }

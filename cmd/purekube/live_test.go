@@ -325,7 +325,7 @@ func TestLiveScalesAreBounded(t *testing.T) {
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: name, UID: types.UID(name), Controller: &truth}}}})
 		}
 	}
-	scales := map[string]int{}
+	var scales map[string]int
 	handler := &apiserver.Handler{Server: server}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -343,17 +343,27 @@ func TestLiveScalesAreBounded(t *testing.T) {
 		}
 	}))
 	defer api.Close()
-	l, err := newLiveReader(&rest.Config{Host: api.URL}, "", func(int) {})
-	require.NoError(t, err)
-	l.maxScales = 3
-	c, err := l.read(t.Context(), kindsNamed([]string{"Pod"}), manifests.Options{})
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{"greedy": 3, "shop": 2}, scales)
-	var texts []string
-	for _, n := range c.Notes {
-		texts = append(texts, n.Text)
+	for _, tc := range []struct {
+		each, all int
+		want      map[string]int
+		note      string
+	}{
+		{3, 10, map[string]int{"greedy": 3, "shop": 2}, "only 3 scales of namespace greedy are looked up: the others are not known"},
+		{10, 4, map[string]int{"greedy": 2, "shop": 2}, "only 4 scales are looked up: the others are not known"},
+	} {
+		l, err := newLiveReader(&rest.Config{Host: api.URL}, "", func(int) {})
+		require.NoError(t, err)
+		l.maxScales, l.maxAllScales = tc.each, tc.all
+		scales = map[string]int{}
+		c, err := l.read(t.Context(), kindsNamed([]string{"Pod"}), manifests.Options{})
+		require.NoError(t, err)
+		require.Equal(t, tc.want, scales)
+		var texts []string
+		for _, n := range c.Notes {
+			texts = append(texts, n.Text)
+		}
+		require.Contains(t, texts, tc.note)
 	}
-	require.Contains(t, texts, "only 3 scales of namespace greedy are looked up: the others are not known")
 }
 
 // Each kind that a question may rest on has its place in the order.
