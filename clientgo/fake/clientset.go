@@ -9,9 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/testing"
@@ -148,19 +150,37 @@ func (s *server) replace(resource schema.GroupVersionResource, o object) error {
 	return s.ObjectTracker.Update(resource, o, o.GetNamespace())
 }
 
-// apply lets the tracker apply, which stores the object with its old resourceVersion, and gives it a new one.
+// apply lets the tracker apply, which stores the object with the resourceVersion that the patch has.
 func (s *server) apply(a testing.PatchActionImpl) (bool, runtime.Object, error) {
-	_, stored, err := s.tracked(a)
+	patch := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(a.Patch, &patch.Object); err != nil {
+		return true, nil, err
+	}
+	before, err := s.get(a.Resource, a.Namespace, a.Name)
+	switch {
+	case err == nil:
+		err = conflict(a.Resource, before, patch.GetUID(), patch.GetResourceVersion())
+	case !apierrors.IsNotFound(err) || a.Subresource != "":
+	case patch.GetUID() != "":
+		err = apierrors.NewConflict(a.Resource.GroupResource(), a.Name,
+			fmt.Errorf("there is no object with the UID %s", patch.GetUID()))
+	default:
+		s.identify(patch) // the tracker creates it
+		err = nil
+	}
 	if err != nil {
 		return true, nil, err
 	}
-	s.versions[a.Resource]++
-	o := stored.(object)
-	if o.GetUID() == "" { // the tracker created it
-		s.identify(o)
+	version := s.versions[a.Resource]
+	s.store(a.Resource, patch)
+	if a.Patch, err = patch.MarshalJSON(); err != nil {
+		return true, nil, err
 	}
-	s.store(a.Resource, o)
-	return true, o, s.ObjectTracker.Update(a.Resource, o, a.Namespace)
+	_, stored, err := s.tracked(a)
+	if err != nil {
+		s.versions[a.Resource] = version
+	}
+	return true, stored, err
 }
 
 func (s *server) delete(

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/purekube/purekube/clientgo/fake"
+	"github.com/purekube/purekube/purekubetest"
 )
 
 func claim(name string, finalizers ...string) *resourcev1.ResourceClaim {
@@ -181,4 +182,53 @@ func TestDynamicClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, applied.GetResourceVersion(), role.ResourceVersion)
 	require.Equal(t, "pods", role.Rules[0].Resources[0])
+}
+
+// An apply is one change, which has the next resourceVersion, and conflicts as other patches do.
+func TestApply(t *testing.T) {
+	ctx := t.Context()
+	clientset := fake.NewClientset(purekubetest.ClusterRole("other"))
+	roles := clientset.RbacV1().ClusterRoles()
+	watched, err := roles.Watch(ctx, metav1.ListOptions{ResourceVersion: "99"})
+	require.NoError(t, err)
+	defer watched.Stop()
+	apply := func(metadata, label string) (*rbacv1.ClusterRole, error) {
+		patch := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"view"` + metadata + `,"labels":{"a":"` + label + `"}}}`
+		return roles.Patch(ctx, "view", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "test"})
+	}
+	_, err = apply(`,"uid":"gone"`, "b")
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	_, err = roles.Patch(ctx, "view", types.ApplyPatchType, []byte(`{"metadata":{"name":"view"}}`), metav1.PatchOptions{FieldManager: "test"}, "status")
+	require.True(t, apierrors.IsNotFound(err), "an apply of a status creates nothing: %v", err)
+	made, err := apply("", "b")
+	require.NoError(t, err)
+	require.NotEmpty(t, made.UID)
+	require.False(t, made.CreationTimestamp.IsZero())
+	applied, err := apply(`,"uid":"`+string(made.UID)+`","resourceVersion":"`+made.ResourceVersion+`"`, "c")
+	require.NoError(t, err)
+	require.Equal(t, made.UID, applied.UID)
+	require.Equal(t, made.CreationTimestamp, applied.CreationTimestamp)
+	require.Equal(t, "c", applied.Labels["a"])
+	require.Equal(t, []metav1.ManagedFieldsEntry{{
+		Manager: "test", Operation: "Apply", APIVersion: "rbac.authorization.k8s.io/v1", Time: applied.ManagedFields[0].Time,
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:a":{}}}}`)},
+	}}, applied.ManagedFields)
+	for _, metadata := range []string{`,"uid":"other"`, `,"resourceVersion":"` + made.ResourceVersion + `"`} {
+		_, err = apply(metadata, "d")
+		require.True(t, apierrors.IsConflict(err), "%s: %v", metadata, err)
+	}
+	list, err := roles.List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, applied.ResourceVersion, list.ResourceVersion)
+	require.NoError(t, roles.Delete(ctx, "other", metav1.DeleteOptions{}))
+	var seen []string
+	for event := range watched.ResultChan() {
+		o := event.Object.(*rbacv1.ClusterRole)
+		if o.Name == "other" {
+			break
+		}
+		seen = append(seen, string(event.Type)+" "+o.ResourceVersion)
+	}
+	require.Equal(t, []string{"ADDED " + made.ResourceVersion, "MODIFIED " + applied.ResourceVersion}, seen)
+	require.NotEqual(t, made.ResourceVersion, applied.ResourceVersion)
 }
