@@ -89,6 +89,10 @@ func (s *scales) resourceOf(
 	ctx context.Context, n purekube.Need,
 ) (resource schema.GroupVersionResource, scale bool, err error) {
 	gv, err := schema.ParseGroupVersion(n.APIVersion)
+	if err == nil { // the client for discovery sends whatever it is
+		_, err = pathOf(
+			purekube.Request{Verb: "get", Resource: gv.WithResource(n.Kind), Namespace: n.Namespace, Name: n.Name})
+	}
 	if err != nil {
 		return resource, false, noScale{err}
 	}

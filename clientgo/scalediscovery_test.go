@@ -172,3 +172,15 @@ func TestKindThatMoved(t *testing.T) {
 		require.Equal(t, 1, a.calls["/apis/example.com/v1/namespaces/play/plays/chess/scale"])
 	})
 }
+
+// Users choose the apiVersion of an owner. It must not be the way to another path of the API server.
+func TestKindsOfNoGroupVersion(t *testing.T) {
+	for _, apiVersion := range []string{"../metrics", "..", ".", "../..", "a%2e/v1", "a/%2e%2e"} {
+		discovered(t, func(t *testing.T, a *aggregated, l *Lookup) {
+			answer, err := l.Lookup(t.Context(), need(apiVersion, "Game"))
+			require.NoError(t, err)
+			require.ErrorIs(t, answer.Err, ErrNoScale, apiVersion)
+			require.Empty(t, a.calls, apiVersion)
+		})
+	}
+}
