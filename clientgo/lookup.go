@@ -85,10 +85,10 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 	case n.Subresource == "" && known:
 		found, err = l.get.Get(ctx, of.resource, "", n.Namespace, n.Name)
 		if err == nil {
-			found, err = typed(found, of.typed())
+			err = isOf(found, n)
 		}
 		if err == nil {
-			err = isOf(found, n)
+			found, err = typed(found, of.typed())
 		}
 	case n.Subresource == "" && n.Kind == podGroupKind:
 		return l.podGroup(ctx, n)
@@ -112,6 +112,9 @@ func isOf(found runtime.Object, n purekube.Need) error {
 	of, err := meta.Accessor(found)
 	if err != nil {
 		return fmt.Errorf("%v: %w", n, err)
+	}
+	if u, untyped := found.(*unstructured.Unstructured); untyped && u.GetKind() != n.Kind {
+		return fmt.Errorf("%v: the answer is about a %s %s", n, u.GetAPIVersion(), u.GetKind())
 	}
 	if of.GetName() != n.Name || of.GetNamespace() != n.Namespace {
 		return fmt.Errorf("%v: the answer is about %q in namespace %q", n, of.GetName(), of.GetNamespace())

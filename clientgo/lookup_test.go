@@ -86,17 +86,22 @@ func TestAnswerAboutAnotherObject(t *testing.T) {
 	pod := func(namespace, name string) *corev1.Pod {
 		return &corev1.Pod{TypeMeta: kind("v1", "Pod"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "2"}}
 	}
+	widget := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "kind", "uid": "2"}}
 	c := reading(t, map[string]any{
 		"/api/v1/namespaces/ns/pods/name":      pod("ns", "other"),
 		"/api/v1/namespaces/ns/pods/namespace": pod("elsewhere", "namespace"),
 		"/api/v1/namespaces/ns/pods/none":      pod("", ""),
 		"/apis/scheduling.k8s.io/v1alpha2/namespaces/ns/podgroups/group": map[string]any{
 			"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": map[string]any{"namespace": "ns", "name": "other", "uid": "2"}},
+		"/api/v1/namespaces/ns/pods/kind":                               widget,
+		"/apis/scheduling.k8s.io/v1alpha2/namespaces/ns/podgroups/kind": widget,
 	})
 	for _, n := range []purekube.Need{
 		{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "name"}, {APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "namespace"},
 		{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "none"},
 		{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: "ns", Name: "group"},
+		{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "kind"},
+		{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: "ns", Name: "kind"},
 	} {
 		answer, err := c.Lookup(t.Context(), n)
 		require.ErrorContains(t, err, "the answer is about", n.Name)
