@@ -27,6 +27,7 @@ const (
 var (
 	errTooLong  = errors.New("too many objects")
 	errNotAList = errors.New("the answer is no list of an API server: it has no resourceVersion")
+	errEndless  = errors.New("the answer is no page of a list: the next page would be the same")
 )
 
 // ListServiceCIDRs returns a function that lists all ServiceCIDRs and IPAddresses of a cluster, past every cache. Its
@@ -84,8 +85,12 @@ func listAll[T any, P interface {
 				return nil, err
 			}
 			// Client-go takes an answer of another kind for an empty list, for example the answer of a proxy.
-			if of, err := meta.ListAccessor(page); err != nil || of.GetResourceVersion() == "" {
+			of, err := meta.ListAccessor(page)
+			if err != nil || of.GetResourceVersion() == "" {
 				return nil, errNotAList
+			}
+			if o.Continue != "" && of.GetContinue() == o.Continue {
+				return nil, errEndless
 			}
 			return page, nil
 		}}

@@ -178,6 +178,25 @@ func TestAnswerThatIsNoList(t *testing.T) {
 	}
 }
 
+// Something between here and the API server may answer each request for the next page with the same page.
+func TestListThatNeverEnds(t *testing.T) {
+	asked := 0
+	answer := roundTripper(func(*http.Request) (*http.Response, error) {
+		if asked++; asked == 10 {
+			return nil, errors.New("it goes on and on")
+		}
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(
+			`{"kind":"IPAddressList","apiVersion":"networking.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"next"},"items":[{"metadata":{"name":"10.0.0.1"}}]}`,
+		))}, nil
+	})
+	client, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "http://memory", QPS: -1}, &http.Client{Transport: answer})
+	require.NoError(t, err)
+	s, err := clientgo.ListServiceCIDRs(client)(t.Context())
+	require.ErrorContains(t, err, "the next page would be the same")
+	require.Zero(t, s)
+	require.Equal(t, 2, asked)
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
