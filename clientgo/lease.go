@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -20,12 +21,13 @@ import (
 
 // Lease lets one of several replicas work at a time. All replicas of a cluster need the same Namespace and Name.
 //
-// A replica that loses the Lease cuts its requests off. They may still take effect, so the Lease is given up
-// only where all requests have ended, as after [Set.Stop]: otherwise the next leader waits for the whole Duration.
+// A replica that loses the Lease cuts its requests off. They may still take effect, so the Lease is given up only where
+// the API server has answered all requests, as after [Set.Stop]: otherwise the next leader waits for the whole
+// Duration.
 //
 // A replica whose process was stopped for a while, or whose renewals hang, sends no request later than RenewDeadline
-// after the last renewal: each request is checked before it is sent. So two replicas overlap by one request in flight
-// at most, as long as Duration is longer than RenewDeadline and a request, and their clocks run at the same speed. The
+// after the last renewal: each request is checked when it is sent. So two replicas overlap by one request in flight at
+// most, as long as Duration is longer than RenewDeadline and a request, and their clocks run at the same speed. The
 // time for which a virtual machine is suspended does not count on all systems.
 type Lease struct {
 	Namespace, Name string
@@ -44,8 +46,10 @@ type elected struct {
 	*leaderelection.LeaderElector
 	leading chan context.Context
 	renewed *renewals
-	// deadline is for how long after a renewal requests are sent.
-	deadline time.Duration
+	// deadline is for how long after a renewal requests are sent, and duration how long another replica waits.
+	deadline, duration time.Duration
+	// unanswered is when a request ended last that the API server may still carry out.
+	unanswered atomic.Pointer[time.Time]
 }
 
 // renewals is the lock of a Lease that remembers when it was written last. LeaderElector.Check would read a time that
@@ -89,7 +93,7 @@ func (l Lease) elector(config *rest.Config) (*elected, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &elected{leading: make(chan context.Context, 1), deadline: renew}
+	e := &elected{leading: make(chan context.Context, 1), deadline: renew, duration: duration}
 	e.renewed = &renewals{Interface: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
 		Client:     client.CoordinationV1(),
@@ -120,6 +124,8 @@ func (e *elected) lead(ctx context.Context, stop <-chan struct{}, work func(cont
 	defer func() {
 		release()
 		<-ended
+		last := e.unanswered.Load()
+		cutOff = cutOff || last != nil && time.Since(*last) < e.duration
 		if e.IsLeader() && !cutOff { // a call that was cut off may still take effect
 			e.giveUp(klog.FromContext(ctx))
 		}
@@ -168,4 +174,25 @@ func (e *elected) mayWrite() error {
 		return fmt.Errorf("%w: it was not renewed for %s", ErrLeaseLost, e.deadline)
 	}
 	return nil
+}
+
+// checked sends requests while this replica may write, and remembers when there was no answer.
+func (e *elected) checked(next http.RoundTripper) http.RoundTripper { return checked{next, e} }
+
+type checked struct {
+	http.RoundTripper
+	e *elected
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (c checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := c.e.mayWrite(); err != nil {
+		return nil, err
+	}
+	answer, err := c.RoundTripper.RoundTrip(r)
+	if err != nil {
+		now := time.Now()
+		c.e.unanswered.Store(&now)
+	}
+	return answer, err
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/purekube/purekube/internal/test/largecluster"
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/ttl"
 )
 
 // leases is an API server that has Leases and nothing else.
@@ -103,6 +104,94 @@ func TestRenewalThatFails(t *testing.T) {
 		cancel()
 	})
 }
+
+// A request may wait after its worker has asked, for the rate of the client or for the template of a claim. It is checked when it
+// is sent.
+func TestRequestThatWaitsUntilTheLeaseIsNotRenewed(t *testing.T) {
+	claim := resourceclaim.CreateClaim{
+		Claim:        &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", GenerateName: "train-gpu-"}},
+		TemplateName: "gpu", TemplateUID: "uid",
+	}.Request(nil)
+	for _, tc := range []struct {
+		name    string
+		request purekube.Request
+		qps     float32
+		want    []string
+	}{
+		{"for the rate", ttl.SetTTL{Name: "n"}.Request(nil), 1, []string{"PATCH"}},
+		{"for the template", claim, 50, []string{"PATCH", "GET"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				s := &leases{leases: map[string]*coordinationv1.Lease{}, fails: func(r *http.Request) bool {
+					return r.Method == http.MethodPut && time.Since(start) > time.Second
+				}}
+				var sent []string
+				server := roundTrips(func(r *http.Request) (*http.Response, error) {
+					if strings.Contains(r.URL.Path, "/leases") {
+						return s.RoundTrip(r)
+					}
+					sent = append(sent, r.Method)
+					if r.Method == http.MethodGet {
+						time.Sleep(time.Second)
+					}
+					return answer(http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "Node",
+						"metadata": map[string]any{"uid": "uid"}, "spec": map[string]any{"spec": map[string]any{}}}), nil
+				})
+				set := New(&rest.Config{Host: "http://api", Transport: server, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+					SetOptions{Controllers: []string{"ttl"}, QPS: tc.qps, Burst: 1, Lease: &Lease{Namespace: "ns", Name: "lease"}})
+				require.NoError(t, set.Err())
+				err := set.lease.lead(t.Context(), nil, func(context.Context) error {
+					c := set.controllers[0].(*TTLController).cluster
+					time.Sleep(9500*time.Millisecond - time.Since(start))
+					_, err := c.Client.Do(t.Context(), ttl.SetTTL{Name: "n"}.Request(nil))
+					require.NoError(t, err)
+					require.NoError(t, c.mayWrite())
+					_, err = c.Client.Do(t.Context(), tc.request) // as if this process was stopped: its context would end, too
+					return err
+				})
+				require.ErrorIs(t, err, ErrLeaseLost)
+				require.Equal(t, tc.want, sent)
+			})
+		})
+	}
+}
+
+// A request that took too long has ended for its worker, and not for the API server.
+func TestLeaseIsNotGivenUpAfterARequestWithoutAnAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		later   time.Duration
+		givenUp bool
+	}{{10 * time.Second, false}, {20 * time.Second, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &leases{leases: map[string]*coordinationv1.Lease{}}
+			server := roundTrips(func(r *http.Request) (*http.Response, error) {
+				if strings.Contains(r.URL.Path, "/leases") {
+					return s.RoundTrip(r)
+				}
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})
+			set := New(&rest.Config{Host: "http://api", Transport: server, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+				SetOptions{Controllers: []string{"ttl"}, Lease: &Lease{Namespace: "ns", Name: "lease"}})
+			require.NoError(t, set.Err())
+			require.NoError(t, set.lease.lead(t.Context(), nil, func(ctx context.Context) error {
+				writing, cancel := context.WithTimeout(ctx, 30*time.Second)
+				defer cancel()
+				_, err := set.controllers[0].(*TTLController).cluster.Client.Do(writing, ttl.SetTTL{Name: "n"}.Request(nil))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				time.Sleep(tc.later)
+				return nil
+			}))
+			require.Equal(t, tc.givenUp, *s.leases["lease"].Spec.HolderIdentity == "", tc.later)
+		})
+	}
+}
+
+type roundTrips func(*http.Request) (*http.Response, error)
+
+func (f roundTrips) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A call that is under way when the renewals have failed for too long may still arrive. Whoever waits for the Lease waits for
 // its whole Duration then, even if the API server answers again: the Lease is given up only where all calls have ended.

@@ -123,7 +123,11 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		if slices.Contains(o.Controllers[:i], name) {
 			return fmt.Errorf("the controller %s is named twice", name)
 		}
-		writes, err := NewExecutor(config)
+		writing := rest.CopyConfig(config)
+		if s.lease != nil { // a request waits for the rate of its client, and may read a template first
+			writing.Wrap(s.lease.checked)
+		}
+		writes, err := NewExecutor(writing)
 		if err != nil {
 			return err
 		}
