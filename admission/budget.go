@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -17,7 +18,8 @@ import (
 
 // BudgetOptions are the options of [BudgetWrite].
 type BudgetOptions struct {
-	// Refuse a budget that can never let a pod be evicted. By default its writer gets a warning.
+	// Refuse a budget that can never let a pod be evicted. By default its writer gets a warning, and so does the writer of
+	// an update that leaves the spec as it is.
 	Refuse bool
 	// AllowUnknown, with Refuse, allows a budget that cannot be computed. By default it is refused.
 	AllowUnknown bool
@@ -57,6 +59,11 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	}
 	if budget.Namespace == "" {
 		return refused(r, badRequest, "request.namespace: required")
+	}
+	if r.Operation == admissionv1.Update {
+		old, err := read[policyv1.PodDisruptionBudget](r, "oldObject", r.OldObject, "PodDisruptionBudget", "policy/v1")
+		// Nothing is new, and the write may take the last finalizer of a deleted budget.
+		o.Refuse = o.Refuse && (err != nil || !equality.Semantic.DeepEqual(old.Spec, budget.Spec))
 	}
 	budget.Name = cmp.Or(budget.Name, unnamed(budget))
 	index, _ := x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget}})

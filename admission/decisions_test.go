@@ -286,6 +286,35 @@ func TestDecidePicks(t *testing.T) {
 	}
 }
 
+// An update that leaves the spec as it is makes no budget worse: a refusal would keep the last finalizer of a deleted budget.
+func TestBudgetWithTheSameSpec(t *testing.T) {
+	never := purekubetest.MaxUnavailable("shop/web", "0")
+	never.Finalizers = []string{metav1.FinalizerDeleteDependents}
+	worse, released := purekubetest.MaxUnavailable("shop/web", "1"), purekubetest.Deleted(never.DeepCopy(), reviews.Noon)
+	released.Finalizers = nil
+	x := cluster(t).Disruption
+	for _, tc := range []struct {
+		name, reason string
+		old          any
+		code         int32
+	}{
+		{"the same spec", "nothing is new", never, 0},
+		{"another spec", "it let a pod go before", worse, forbidden},
+		{"no oldObject", "it is not known what is new", nil, forbidden},
+		{"another kind", "it is not known what is new", reviews.Role("web", "", podsRule), forbidden},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			request := reviews.WritesBudget(released)
+			request.OldObject = tc.old
+			a := BudgetWrite(x, request.Review(t), BudgetOptions{Refuse: true})
+			requireAnswer(t, tc.reason, a, tc.code, "")
+			require.Equal(t, tc.code == 0, len(a.Warnings) == 1, "the writer hears of it")
+			request.Operation = admissionv1.Create
+			requireAnswer(t, "a create has no oldObject", BudgetWrite(x, request.Review(t), BudgetOptions{Refuse: true}), forbidden, "")
+		})
+	}
+}
+
 func TestEvictionOf(t *testing.T) {
 	dry, dryOption, broken := reviews.Evicts("web-1"), reviews.Evicts("web-1"), reviews.Evicts("web-1")
 	dry.DryRun = true
