@@ -37,8 +37,6 @@ type Cluster struct {
 	mayWrite func() error
 }
 
-const defaultWorkers = 4
-
 var (
 	errNoConfig    = errors.New("no configuration")
 	errNoInformers = errors.New("no Informers")
@@ -55,6 +53,14 @@ func (c Cluster) check() error {
 		return errNoClient
 	}
 	return nil
+}
+
+// workers is how many plans a controller makes at the same time.
+func (c Cluster) workers() int {
+	if c.Workers < 1 {
+		return 4
+	}
+	return c.Workers
 }
 
 // RecordTo records events with an event recorder of client-go. It cuts messages off at 1,024 bytes, which is what the

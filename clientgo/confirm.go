@@ -13,7 +13,10 @@ import (
 // minutes.
 const confirmTimeout = 2 * time.Minute
 
-var errNoConfirm = errors.New("it cannot be undone, and Options.Confirm is nil")
+var (
+	errNoConfirm  = errors.New("it cannot be undone, and Options.Confirm is nil")
+	errConfirming = errors.New("other plans are being confirmed")
+)
 
 // confirm plans the key of the turn again with what the API server has.
 func (c *Controller[X, S, A]) confirm(ctx context.Context, t *reconcile.Turn[X, A]) {
@@ -27,6 +30,12 @@ func (c *Controller[X, S, A]) confirm(ctx context.Context, t *reconcile.Turn[X, 
 func (c *Controller[X, S, A]) fresh(ctx context.Context, key purekube.Key) (purekube.Result[A], error) {
 	if c.reads == nil {
 		return purekube.Result[A]{}, errNoConfirm
+	}
+	select {
+	case c.waiting <- struct{}{}:
+		defer func() { <-c.waiting }()
+	default:
+		return purekube.Result[A]{}, errConfirming
 	}
 	c.confirming <- struct{}{}
 	defer func() { <-c.confirming }()

@@ -3,6 +3,7 @@ package clientgo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -47,6 +48,8 @@ type network struct {
 	// lists are how often IPAddresses were listed to their end, and refuse is what becomes of a list.
 	lists  int
 	refuse error
+	// slow is how long a list of IPAddresses takes.
+	slow time.Duration
 }
 
 // inNetwork calls play in a bubble, with a controller that is idle.
@@ -136,18 +139,24 @@ func (s slowly) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEve
 }
 
 func (n *network) allow(r purekube.Request) error {
+	slow, err := n.allowed(r)
+	time.Sleep(slow)
+	return err
+}
+
+func (n *network) allowed(r purekube.Request) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case r.Resource.Resource != "ipaddresses":
 	case r.Verb == "list":
 		n.lists++
-		return n.refuse
+		return n.slow, n.refuse
 	case r.Verb == "watch" && n.expired: // it goes on from where the watch before ended, which is too old
 		n.expired = false
-		return apierrors.NewResourceExpired("too old")
+		return 0, apierrors.NewResourceExpired("too old")
 	}
-	return nil
+	return 0, nil
 }
 
 // becomes changes what becomes of requests.
@@ -254,4 +263,32 @@ func TestListsThatFail(t *testing.T) {
 			}, purekubetest.ServiceCIDR("range", "10.97.0.0/24"))
 		})
 	}
+}
+
+// While lists hang, many deletions leave a worker to the ServiceCIDRs that need a finalizer. In the end all go.
+func TestListsThatHangDelayNoOtherPlan(t *testing.T) {
+	var ranges []apiserver.Object
+	for i := range 10 {
+		ranges = append(ranges, purekubetest.ServiceCIDR(fmt.Sprint("range-", i), fmt.Sprintf("10.97.%d.0/24", i)))
+	}
+	inNetwork(t, func(n *network) {
+		n.becomes(func() { n.slow = 10 * time.Minute })
+		for _, o := range ranges {
+			n.deletes(o.GetName())
+		}
+		time.Sleep(30 * time.Second)
+		cidrs := n.client.NetworkingV1().ServiceCIDRs()
+		created := purekubetest.ServiceCIDR("new", "10.98.0.0/24")
+		created.Finalizers = nil
+		_, err := cidrs.Create(n.Context(), created, metav1.CreateOptions{})
+		require.NoError(n, err)
+		time.Sleep(5 * time.Second)
+		made, err := cidrs.Get(n.Context(), "new", metav1.GetOptions{})
+		require.NoError(n, err)
+		require.Equal(n, []string{servicecidr.Finalizer}, made.Finalizers)
+		time.Sleep(20 * time.Minute)
+		n.becomes(func() { n.slow = 0 })
+		time.Sleep(20 * time.Minute)
+		require.Equal(n, []string{"new"}, n.ranges())
+	}, ranges...)
 }

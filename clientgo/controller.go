@@ -84,6 +84,9 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	empty      X
 	reads      func(context.Context, purekube.Key) (S, error)
 	confirming chan struct{}
+	// waiting are the workers with a plan that is confirmed, or waits for that: all but one, so that lists that hang delay
+	// no other plan.
+	waiting chan struct{}
 	// retryProblems is Options.RetryProblems.
 	retryProblems bool
 
@@ -111,7 +114,7 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](
 	controller := &Controller[X, S, A]{
 		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1),
 		retryProblems: o.RetryProblems,
-		stopped:       make(chan struct{}),
+		waiting:       make(chan struct{}, max(1, c.workers()-1)), stopped: make(chan struct{}),
 	}
 	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
 	var plans func(purekube.Key) bool
@@ -239,11 +242,7 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 			}
 		}
 	})
-	workers := c.cluster.Workers
-	if workers < 1 {
-		workers = defaultWorkers
-	}
-	for range workers {
+	for range c.cluster.workers() {
 		running.Go(func() { c.work(ctx, ending, cutOff) })
 	}
 	<-ending.Done()
