@@ -502,20 +502,22 @@ func texts(names []types.NamespacedName) []string {
 	return list
 }
 
-// aligned are the rows with their columns below each other.
+// aligned are the rows with their columns below each other. A cell that is longer than a line runs over, and the others
+// are not padded to it.
 func aligned(rows [][]string) []string {
-	width := map[int]int{}
+	widths := map[int]int{}
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = visible(cell)
-			cell = row[i]
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
+			if n := utf8.RuneCountInString(row[i]); n <= width {
+				widths[i] = max(widths[i], n)
+			}
 		}
 	}
 	lines := make([]string, len(rows))
 	for n, row := range rows {
 		for i, cell := range row {
-			lines[n] += cell + strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
+			lines[n] += cell + strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))+2)
 		}
 		lines[n] = visibleLine(strings.TrimRight(lines[n], " "))
 	}
