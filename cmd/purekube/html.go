@@ -60,10 +60,11 @@ type (
 		Notes, MoreNotes []string
 		// Worst is the class of the badge in the list of controllers.
 		Worst string
-		// ToDo and More are the objects with something to do or something wrong, the worst first. Rest are as they should be:
-		// Counted is how many of them there are where they are too many to be shown.
+		// ToDo and More are the objects with something to do or something wrong, the worst first. Left is how many more of
+		// them there are. Rest are as they should be: Counted is how many of them there are where they are too many to be
+		// shown.
 		ToDo, More, Rest []pageObject
-		Counted          int
+		Left, Counted    int
 		// The pictures; a core has its own pictures only.
 		Ranges  []rangeGroup
 		Roles   *rolePicture
@@ -177,9 +178,8 @@ type links map[purekube.Key]string
 func (r *report) links() links {
 	all := links{}
 	for _, s := range r.Sections {
-		counted := s.calm() > restAtMost
-		for _, f := range s.Findings {
-			if _, twice := all[f.Object]; !twice && !(counted && f.calm()) {
+		for _, f := range s.onPage().findings() {
+			if _, twice := all[f.Object]; !twice {
 				all[f.Object] = fmt.Sprintf("object-%d", len(all))
 			}
 		}
@@ -207,7 +207,8 @@ const (
 	shownAtMost = 20
 	// linesAtMost is how many lines about a core are shown; the others are one click away.
 	linesAtMost = 3
-	// restAtMost is of how many objects with nothing to do a core says why. Of more than that it says the number.
+	// restAtMost is of how many objects with something to do a core says what and why, and of how many with nothing to do
+	// it says why, if there are no more. Of the others it says the number.
 	restAtMost = 200
 )
 
@@ -220,9 +221,13 @@ func newPageCore(s section, links links) pageCore {
 		core.Notes, core.MoreNotes = core.Notes[:linesAtMost], core.Notes[linesAtMost:]
 	}
 	actions := 0
-	used := map[string]bool{}
 	for _, f := range s.Findings {
 		actions += len(f.Actions)
+	}
+	on := s.onPage()
+	core.Left, core.Counted = on.left, on.counted
+	used := map[string]bool{}
+	for _, f := range on.findings() {
 		o := newPageObject(f)
 		// An object may have a finding in two cores: the first has the anchor.
 		if id := links[f.Object]; id != "" && !used[id] {
@@ -236,15 +241,11 @@ func newPageCore(s section, links links) pageCore {
 		}
 	}
 	core.Actions = message.Count(actions, "action")
-	slices.SortStableFunc(core.ToDo, func(a, b pageObject) int { return cmp.Compare(rank(a.worst()), rank(b.worst())) })
 	if len(core.ToDo) > 0 {
-		core.Worst = core.ToDo[0].worst()
+		core.Worst = worst(core.ToDo[0].Badges)
 	}
 	if s.Err != nil {
 		core.Worst = classBad
-	}
-	if n := s.calm(); n > restAtMost {
-		core.Rest, core.Counted = nil, n
 	}
 	if len(core.ToDo) > shownAtMost {
 		core.ToDo, core.More = core.ToDo[:shownAtMost], core.ToDo[shownAtMost:]
@@ -256,10 +257,10 @@ func newPageCore(s section, links links) pageCore {
 	return core
 }
 
-// worst is the worst class of the object's badges.
-func (o pageObject) worst() string {
+// worst is the worst class of the badges.
+func worst(badges []badge) string {
 	class := classPlain
-	for _, b := range o.Badges {
+	for _, b := range badges {
 		if rank(b.Class) < rank(class) {
 			class = b.Class
 		}
@@ -272,15 +273,34 @@ func (f finding) calm() bool {
 	return len(f.Actions)+len(f.Events)+len(f.Needs) == 0 && f.RecheckAt.IsZero() && !f.Never && f.Err == nil
 }
 
-// calm counts the objects with nothing to do.
-func (s section) calm() (n int) {
+// shownObjects are the objects of a section that a page shows: with something to do the worst, and with nothing to do
+// all or none. left and counted are how many others there are.
+type shownObjects struct {
+	toDo, calm    []finding
+	left, counted int
+}
+
+func (s section) onPage() shownObjects {
+	var on shownObjects
 	for _, f := range s.Findings {
 		if f.calm() {
-			n++
+			on.calm = append(on.calm, f)
+		} else {
+			on.toDo = append(on.toDo, f)
 		}
 	}
-	return n
+	slices.SortStableFunc(on.toDo, func(a, b finding) int {
+		return cmp.Compare(rank(worst(badgesOf(a))), rank(worst(badgesOf(b))))
+	})
+	on.left = max(0, len(on.toDo)-restAtMost)
+	on.toDo = on.toDo[:len(on.toDo)-on.left]
+	if len(on.calm) > restAtMost {
+		on.calm, on.counted = nil, len(on.calm)
+	}
+	return on
 }
+
+func (s shownObjects) findings() []finding { return slices.Concat(s.toDo, s.calm) }
 
 func newPageObject(f finding) pageObject {
 	o := pageObject{Kind: f.Object.Kind, Name: nameOf(f.Object), Never: f.Never}
