@@ -82,6 +82,8 @@ type (
 		Explanation    string
 		// Long: the explanation is shown on demand.
 		Long bool
+		// Lines is how many lines about the object are left out.
+		Lines int
 	}
 	pageAction struct{ Type, Text, Why string }
 	pageReason struct{ Code, Field, Message string }
@@ -207,6 +209,9 @@ const (
 	shownAtMost = 20
 	// linesAtMost is how many lines about a core are shown; the others are one click away.
 	linesAtMost = 3
+	// linesOfObject is how many lines of each kind an object, a node, a claim or an arrow of the page has: a claim may
+	// have thousands of consumers, and n budgets over a pod of each of n nodes are n lines for each node.
+	linesOfObject = 30
 	// restAtMost is of how many objects with something to do a core says what and why, and of how many with nothing to do
 	// it says why, if there are no more. Of the others it says the number.
 	restAtMost = 200
@@ -332,9 +337,21 @@ func newPageObject(f finding) pageObject {
 			lines = append(lines, line)
 		}
 	}
+	o.Actions, o.Lines = atMost(o.Actions, o.Lines)
+	o.Events, o.Lines = atMost(o.Events, o.Lines)
+	o.Needs, o.Lines = atMost(o.Needs, o.Lines)
+	o.Reasons, o.Lines = atMost(o.Reasons, o.Lines)
+	lines, o.Lines = atMost(lines, o.Lines)
 	o.Explanation, o.Long = strings.Join(lines, "\n"), len(lines) > 8
 	o.Badges = badgesOf(f)
 	return o
+}
+
+// atMost are the first linesOfObject of the lines, and more is how many are left out, added to those that were left out
+// before.
+func atMost[T any](lines []T, before int) (first []T, more int) {
+	first, rest := cut(lines, linesOfObject)
+	return first, before + len(rest)
 }
 
 func badgesOf(f finding) []badge {

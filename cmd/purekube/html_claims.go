@@ -13,6 +13,8 @@ type claimRow struct {
 	Name, Link string
 	Badges     []badge
 	Consumers  []claimConsumer
+	// More is how many consumers are left out.
+	More int
 }
 
 type claimConsumer struct{ Kind, Name, Link, Code, State string }
@@ -39,6 +41,7 @@ func newClaimList(g claimGraph, links links) *claimList {
 			}
 			row.Consumers = append(row.Consumers, consumer)
 		}
+		row.Consumers, row.More = atMost(row.Consumers, 0)
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(a, b claimRow) int { return cmp.Compare(a.rank(), b.rank()) })

@@ -83,6 +83,8 @@ type nodeCell struct {
 	// Lines are what is in the way, Budgets the budgets among it, and Rounds the pods of each round.
 	Lines, Rounds []string
 	Budgets       []textLink
+	// More is how many lines are left out, and MoreBudgets how many budgets.
+	More, MoreBudgets int
 
 	budgets []purekube.Key
 }
@@ -358,6 +360,8 @@ func (d nodeDrain) cell(id string, room *int) nodeCell {
 			}
 		}
 	}
+	c.Lines, c.More = atMost(c.Lines, 0)
+	c.budgets, c.MoreBudgets = atMost(c.budgets, 0)
 	if *room -= d.evicted() + len(d.Skipped); *room >= 0 {
 		c.Rounds = d.rounds()
 	}

@@ -11,9 +11,11 @@ type rolePicture struct {
 	Width, Height int
 	Boxes         []roleBox
 	Arrows        []roleArrow
-	// TooLarge: there are more ClusterRoles than a picture can show; the table has them all.
+	// TooLarge: there are more ClusterRoles or arrows than a picture can show.
 	TooLarge bool
-	Edges    []roleEdgeRow
+	// Edges are arrows in words, and More is how many are left out.
+	Edges []roleEdgeRow
+	More  int
 }
 
 type roleBox struct {
@@ -30,6 +32,8 @@ type roleArrow struct {
 type roleEdgeRow struct {
 	From, FromLink, To, ToLink, Label string
 	Rules                             []roleRuleRow
+	// More is how many rules are left out.
+	More int
 }
 
 type roleRuleRow struct {
@@ -47,20 +51,24 @@ const (
 	roleCharWidth = 7.3
 	roleNameMost  = 36  // characters
 	rolesDrawn    = 200 // ClusterRoles
+	arrowsDrawn   = 600
 )
 
 func newRolePicture(g roleGraph, links links) *rolePicture {
 	if len(g.nodes) == 0 {
 		return nil
 	}
-	p := &rolePicture{TooLarge: len(g.nodes) > rolesDrawn}
-	for _, e := range g.edges {
+	p := &rolePicture{TooLarge: len(g.nodes) > rolesDrawn || len(g.edges) > arrowsDrawn}
+	edges, more := cut(g.edges, arrowsDrawn)
+	p.More = len(more)
+	for _, e := range edges {
 		from, to := g.nodes[e.from].name, g.nodes[e.to].name
 		row := roleEdgeRow{From: from, FromLink: links.to("ClusterRole", "", from), To: to,
 			ToLink: links.to("ClusterRole", "", to), Label: e.label()}
 		for _, r := range e.rules {
 			row.Rules = append(row.Rules, roleRuleRow{r.text, r.fresh})
 		}
+		row.Rules, row.More = atMost(row.Rules, 0)
 		p.Edges = append(p.Edges, row)
 	}
 	if !p.TooLarge {

@@ -27,3 +27,49 @@ func TestPageOfManyObjectsWithActions(t *testing.T) {
 		require.Equal(t, 1, p.ids[strings.TrimPrefix(target, "#")], target)
 	}
 }
+
+// Where n objects have n lines each, the page does not: it has the first lines, and says how many others there are.
+func TestPageOfManyLines(t *testing.T) {
+	role := func(name, labels, aggregates string, rules int) string {
+		return fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q,"labels":{%s}},%s"rules":[%s]}`+"\n",
+			name, labels, aggregates, strings.TrimSuffix(repeated(rules, func(i int) string {
+				return fmt.Sprintf(`{"verbs":["get"],"apiGroups":[""],"resources":["%s-%d"]},`, name, i)
+			}), ","))
+	}
+	const allOf = `"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"all":"x"}}]},`
+	for _, tc := range []struct {
+		name string
+		n    int
+		// bytes are in the page at most, without its style and script.
+		bytes int
+		input func(n int) string
+	}{
+		{"budgets over a pod of each node", 400, 1_500_000, func(n int) string {
+			return statefulSetOf("db", n) + repeated(n, func(i int) string {
+				return budgetOf(fmt.Sprint("db-", i), "db", `"maxUnavailable":0`, noStatus) +
+					podOf(fmt.Sprint("db-", i), "db", "StatefulSet", fmt.Sprint("n", i), "True")
+			})
+		}},
+		{"consumers of a claim", 10_000, 100_000, large[4].input},
+		{"pods of a budget", 5000, 300_000, func(n int) string {
+			return budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + statefulSetOf("db", n) + repeated(n, func(i int) string {
+				return podOf(fmt.Sprint("db-", i), "db", "StatefulSet", "", "True")
+			})
+		}},
+		{"rules of aggregated roles", 5000, 300_000, func(n int) string {
+			return role("source", `"all":"x"`, "", n) + repeated(20, func(i int) string { return role(fmt.Sprint("all-", i), "", allOf, 0) })
+		}},
+		{"pairs of roles", 80, 1_500_000, func(n int) string {
+			return repeated(n, func(i int) string {
+				return role(fmt.Sprint("source-", i), `"all":"x"`, "", 1) + role(fmt.Sprint("all-", i), "", allOf, 0)
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, tc.input(tc.n), "-o", "html", "--now", noon, "-")
+			parsePage(t, got.stdout)
+			require.Less(t, len(got.stdout)-len(pageStyle)-len(pageScript), tc.bytes, "bytes")
+			require.True(t, strings.Contains(got.stdout, " more"), "the rest is counted")
+		})
+	}
+}
