@@ -78,25 +78,61 @@ func messagesOf(path string) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	ast.Inspect(file, func(n ast.Node) bool {
+	note := func(text string) {
+		if isSentence(text) && !slices.Contains(found, line(text)) {
+			found = append(found, line(text))
+		}
+	}
+	var inspect func(ast.Node) bool
+	inspect = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec, *ast.Field: // a struct tag is no message
 			if field, ok := n.(*ast.Field); ok && field.Tag == nil {
 				return true
 			}
 			return false
-		case *ast.BasicLit:
-			if n.Kind != token.STRING {
+		case *ast.BinaryExpr:
+			if n.Op != token.ADD {
 				return true
 			}
-			text, err := strconv.Unquote(n.Value)
-			if err == nil && isSentence(text) && !slices.Contains(found, line(text)) {
-				found = append(found, line(text))
+			text := ""
+			for _, operand := range operands(n) { // a text in several literals is one
+				if part, ok := textOf(operand); ok {
+					text += part
+					continue
+				}
+				note(text)
+				text = ""
+				ast.Inspect(operand, inspect)
 			}
+			note(text)
+			return false
+		case ast.Expr:
+			text, _ := textOf(n)
+			note(text)
 		}
 		return true
-	})
+	}
+	ast.Inspect(file, inspect)
 	return found, nil
+}
+
+// operands are what a sum adds up, in order.
+func operands(e ast.Expr) []ast.Expr {
+	if sum, ok := e.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
+		return append(operands(sum.X), sum.Y)
+	}
+	return []ast.Expr{e}
+}
+
+// textOf is the text of a literal.
+func textOf(e ast.Expr) (text string, ok bool) {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(literal.Value)
+	return text, err == nil
 }
 
 // line prints a text on one line.
