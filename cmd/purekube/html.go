@@ -212,8 +212,8 @@ const (
 	// linesOfObject is how many lines of each kind an object, a node, a claim or an arrow of the page has: a claim may
 	// have thousands of consumers, and n budgets over a pod of each of n nodes are n lines for each node.
 	linesOfObject = 30
-	// restAtMost is of how many objects with something to do a core says what and why, and of how many with nothing to do
-	// it says why, if there are no more. Of the others it says the number.
+	// restAtMost is how many objects with something to do a controller shows on the page, and how many with nothing to do.
+	// It counts the others.
 	restAtMost = 200
 )
 
@@ -347,7 +347,7 @@ func newPageObject(f finding) pageObject {
 	return o
 }
 
-// atMost are the first linesOfObject of the lines, and more is how many are left out, added to those that were left out
+// atMost are the first linesOfObject of the lines. more is how many lines are left out, with the number that was left out
 // before.
 func atMost[T any](lines []T, before int) (first []T, more int) {
 	first, rest := cut(lines, linesOfObject)

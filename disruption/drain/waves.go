@@ -49,7 +49,7 @@ type Wave struct {
 }
 
 // Waves plans a rolling upgrade: which of the nodes to drain at the same time, and in what order. A wave begins when
-// the one before is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
+// the previous wave is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
 //
 // The waves are greedy. Each wave takes the nodes that are left of the first group, by name, that has nodes which
 // drain. A wave is the cluster after the nodes that it has, and a node joins if its pods can go then:

@@ -14,7 +14,7 @@ func KeyOf(o metav1.Object) types.NamespacedName {
 }
 
 // StillFails reports whether both statuses of a budget are the fail-safe one. Which of several failures it names
-// changes from pass to pass: the disruption controller does not hear of that, or it would never come to rest.
+// changes from pass to pass: the disruption controller does not hear of that, or it would never be idle.
 func StillFails(before, after *policyv1.PodDisruptionBudget) bool {
 	failed := func(b *policyv1.PodDisruptionBudget) bool {
 		return slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool {
