@@ -89,6 +89,8 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	waiting chan struct{}
 	// retryProblems is Options.RetryProblems.
 	retryProblems bool
+	// lookupsOfATurn is how many lookups of a namespace are made before it is the turn of the next one.
+	lookupsOfATurn int
 
 	stopped chan struct{}
 	stop    func()
@@ -115,6 +117,9 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](
 		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1),
 		retryProblems: o.RetryProblems,
 		waiting:       make(chan struct{}, max(1, c.workers()-1)), stopped: make(chan struct{}),
+	}
+	if controller.lookupsOfATurn = lookupsOfAClaim; o.DecidesWithout {
+		controller.lookupsOfATurn = lookupsOfATurn
 	}
 	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
 	var plans func(purekube.Key) bool
@@ -271,7 +276,7 @@ func (c *Controller[X, S, A]) leave(log klog.Logger) {
 // queued before the Loop starts.
 func (c *Controller[X, S, A]) open() {
 	c.queue = fairQueue(c.name, fairKeys())
-	c.looking = fairQueue(c.name+"-lookups", fairLookups())
+	c.looking = fairQueue(c.name+"-lookups", fairLookups(c.lookupsOfATurn))
 }
 
 func fairQueue[T comparable](name string, order workqueue.Queue[T]) workqueue.TypedDelayingInterface[T] {

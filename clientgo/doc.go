@@ -23,8 +23,8 @@
 //     ResourceClaims alone; elsewhere it names an object to mend, whose event brings the plan back.
 //   - Keys are planned in turns by namespace, so that a namespace with thousands does not delay the others.
 //   - Lookups are made apart from the workers. Each has 10 seconds and four attempts; keys that ask for the same object
-//     at the same time share the answer. A namespace has a turn of up to 256 lookups, so that all lookups of one claim
-//     are finished together.
+//     at the same time share the answer. Namespaces take turns, too: of one lookup for budgets, and of up to 256 for
+//     claims, so that all lookups of one claim are finished together.
 //   - The pods of a budget's plan are never newer than its scales: the plan is made with the Index that asked. After 15
 //     seconds a budget gets the status that allows nothing, whatever is answered by then. All is asked again for the
 //     changed budget, and the counts follow when all lookups are answered.

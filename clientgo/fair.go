@@ -3,10 +3,11 @@ package clientgo
 import "github.com/purekube/purekube"
 
 const (
-	// keysOfATurn and lookupsOfATurn are how many of a namespace are taken before the next one has its turn. A claim has
-	// at most 256 consumers, so a turn finishes its lookups: answers that wait for the rest of all other namespaces are
-	// too old then.
-	keysOfATurn, lookupsOfATurn = 1, 256
+	// keysOfATurn and lookupsOfATurn are how many of a namespace are taken before the next one has its turn.
+	keysOfATurn, lookupsOfATurn = 1, 1
+	// lookupsOfAClaim is lookupsOfATurn for a package that waits for all answers. A claim has at most 256 consumers, so a
+	// turn finishes its lookups: answers that wait for the rest of all other namespaces are too old then.
+	lookupsOfAClaim = 256
 )
 
 // fair is the order in which keys are planned and lookups are made: namespaces take turns, so that one with thousands
@@ -26,10 +27,10 @@ func fairKeys() *fair[purekube.Key] {
 	}, turn: keysOfATurn, queued: map[string][]purekube.Key{}}
 }
 
-func fairLookups() *fair[purekube.Need] {
+func fairLookups(turn int) *fair[purekube.Need] {
 	return &fair[purekube.Need]{namespace: func(n purekube.Need) string {
 		return n.Namespace
-	}, turn: lookupsOfATurn, queued: map[string][]purekube.Need{}}
+	}, turn: turn, queued: map[string][]purekube.Need{}}
 }
 
 // Touch is part of workqueue.Queue. What is queued already keeps its place.

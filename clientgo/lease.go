@@ -82,9 +82,10 @@ func (l Lease) elector(config *rest.Config) (*elected, error) {
 		return nil, errUnnamedLease
 	}
 	duration, renew := cmp.Or(l.Duration, 15*time.Second), cmp.Or(l.RenewDeadline, 10*time.Second)
-	// A client of its own: the Lease must not wait behind the requests of plans.
+	// A client of its own, without a rate: the Lease must not wait behind the requests of plans.
 	config = rest.CopyConfig(config)
 	config.Timeout = renew / 2
+	config.QPS, config.RateLimiter = -1, nil
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

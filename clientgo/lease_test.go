@@ -158,6 +158,24 @@ func TestRequestThatWaitsUntilTheLeaseIsNotRenewed(t *testing.T) {
 	}
 }
 
+// The Lease is renewed at its own rate.
+func TestLeaseDoesNotWaitForTheRateOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &leases{leases: map[string]*coordinationv1.Lease{}}
+		set := New(&rest.Config{Host: "http://api", Transport: s, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+			SetOptions{Controllers: []string{"ttl"}, QPS: 0.1, Burst: 1, Lease: &Lease{Namespace: "ns", Name: "lease"}})
+		require.NoError(t, set.Err())
+		require.NoError(t, set.lease.lead(t.Context(), nil, func(ctx context.Context) error {
+			for range 60 {
+				time.Sleep(time.Second)
+				require.NoError(t, ctx.Err())
+				require.NoError(t, set.lease.mayWrite())
+			}
+			return nil
+		}))
+	})
+}
+
 // A request that took too long has ended for its worker, and not for the API server.
 func TestLeaseIsNotGivenUpAfterARequestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {

@@ -137,6 +137,33 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
+// A tenant with 100 namespaces delays a budget of another one by a lookup of each, and its status is not refused for it.
+func TestNamespacesOfOneTenantTakeTurns(t *testing.T) {
+	var asked atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		plans := map[string]plan{"small": figure("small", 1)}
+		var keys []string
+		for i := range 100 {
+			keys = append(keys, fmt.Sprint("ns", i))
+			plans[keys[i]] = figure(keys[i], 256)
+		}
+		c := started(t, s, func(c *cell, key string) (purekube.Result[write], error) {
+			r, err := plans[key](c, key)
+			if key != "small" {
+				r.Actions = nil
+			}
+			return r, err
+		}, options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers, DecidesWithout: true}}, keys...)
+		time.Sleep(time.Second)
+		hold(c, "small")
+		time.Sleep(10 * time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, []string{"figure"}, s.seen, "in the next turn, after 100 lookups by 16 at a time")
+	})
+}
+
 // Of a tenant whose event queues thousands of keys only the tenant itself hears: the key of another namespace is written
 // next, and not after 5,000 writes.
 func TestKeysTakeTurnsByNamespace(t *testing.T) {
