@@ -48,7 +48,7 @@ type elected struct {
 	renewed *renewals
 	// deadline is for how long after a renewal requests are sent, and duration how long another replica waits.
 	deadline, duration time.Duration
-	// unanswered is when a request ended last that the API server may still carry out.
+	// unanswered is when the last request ended without an answer: it may still take effect.
 	unanswered atomic.Pointer[time.Time]
 }
 
