@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -66,5 +67,30 @@ func TestIncompleteInput(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A Node with a field that could not be read may have a taint that keeps the evicted pods away, and then the drain is not answered.
+func TestNodeThatWasReadInPart(t *testing.T) {
+	node := func(name, spec string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q},"spec":{%s},
+			"status":{"allocatable":{"pods":"110"},"conditions":[{"type":"Ready","status":"True"}]}}`+"\n", name, spec)
+	}
+	pod, workload, budget := blockedNode()
+	rest := dump(workload, strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":1`, 1), pod) + node("node-a", "")
+	for spec, wants := range map[string]string{
+		``: " now ",
+		`"taints":[{"key":"gpu","effect":"NoSchedule"}]`: " leaves pods pending ",
+		`"taintz":[{"key":"gpu","effect":"NoSchedule"}]`: "",
+		`"taints":{"key":"gpu","effect":"NoSchedule"}`:   "",
+	} {
+		got := plan(t, nil, rest+node("node-b", spec), "drain", "node-a", "-")
+		if wants != "" {
+			require.Contains(t, got.stdout, wants, spec)
+			continue
+		}
+		require.Empty(t, got.stdout, spec)
+		require.Contains(t, got.stderr, "drain: not answered: something could not be read that is a Node, or may be one", spec)
+		require.Equal(t, exitInput, got.status)
 	}
 }

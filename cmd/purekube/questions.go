@@ -61,12 +61,12 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 
 // drainQuestion is the question of the command drain: a budget, a pod or a workload that is missing can make a node
 // drain that does not. A kind of workload has to be in the input if the controller of a pod or a ReplicaSet is of that
-// kind.
+// kind. A Node that could not be read may have taints, or not be ready.
 func drainQuestion(name string, objects *cluster) question {
 	return question{
 		name: name, dump: drainDump,
 		seen:  append([]string{"Pod", "PodDisruptionBudget"}, objects.controllerKinds()...),
-		whole: []string{"Pod"}, apart: []string{"PodDisruptionBudget"},
+		whole: []string{"Pod", "Node"}, apart: []string{"PodDisruptionBudget"},
 	}
 }
 

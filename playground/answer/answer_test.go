@@ -176,3 +176,15 @@ func TestNothing(t *testing.T) {
 		require.NotEmpty(t, a.Problems, "%q", text)
 	}
 }
+
+// A Node with a field that could not be read may have a taint that keeps the evicted pods away.
+func TestNodeThatWasReadInPart(t *testing.T) {
+	text := string(sample(t, "4-room.yaml"))
+	spoiled := strings.Replace(text, "kind: Node\n", "kind: Node\n  spce: {taints: [{key: gpu, effect: NoSchedule}]}\n", 1)
+	require.NotEqual(t, text, spoiled)
+	a := answer.Ask([]byte(spoiled), question, noon)
+	require.Nil(t, a.Drains)
+	require.Len(t, a.Refusals, 1)
+	require.Equal(t, "Something could not be read that is a Node, or may be one.", a.Refusals[0].Why)
+	require.Equal(t, []string{"shop/web allows"}, says(a), "a plan does not rest on nodes")
+}

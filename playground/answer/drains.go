@@ -59,12 +59,16 @@ type Node struct {
 	Steps []string `json:"steps"`
 }
 
-// whole are the kinds of which every object must have been read.
-var whole = []schema.GroupKind{manifests.Pod}
+// whole are the kinds of which every object must have been read for a plan. For a drain, there are the nodes too: one
+// that could not be read may have taints, or not be ready.
+var (
+	whole         = []schema.GroupKind{manifests.Pod}
+	wholeOfDrains = []schema.GroupKind{manifests.Pod, manifests.Node}
+)
 
 // drains adds how each node drains.
 func (in *input) drains(q Question) {
-	if in.refuses(drainQuestion, whole, in.drainRestsOn()) {
+	if in.refuses(drainQuestion, wholeOfDrains, in.drainRestsOn()) {
 		return
 	}
 	pods := map[string]int{}
