@@ -332,7 +332,7 @@ func (l *liveReader) pages(
 	ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource,
 ) ([]byte, error) {
 	var list *listWriter
-	next := ""
+	next, version := "", ""
 	for {
 		request := l.client.Get().AbsPath(l.path(kind)).MaxRetries(retries).Param("limit", strconv.Itoa(pageSize))
 		if next != "" {
@@ -354,8 +354,12 @@ func (l *liveReader) pages(
 		if p.Kind != kind.Kind+"List" || p.Metadata.ResourceVersion == "" {
 			return nil, errNoList
 		}
-		if list == nil {
-			list = newListWriter(kind, resource, p.Metadata.ResourceVersion)
+		// All pages are of one moment: what was recreated under another name between two moments may be on no page.
+		if list != nil && p.Metadata.ResourceVersion != version {
+			return nil, apierrors.NewResourceExpired("the list changed between two pages")
+		}
+		if version = p.Metadata.ResourceVersion; list == nil {
+			list = newListWriter(kind, resource, version)
 		}
 		for _, item := range p.Items {
 			list.add(item)

@@ -179,10 +179,19 @@ func TestLiveFails(t *testing.T) {
 			server.ServeHTTP(w, r)
 		})
 	}
+	changes := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("continue") == "" {
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}`)
+		} else {
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"2"},"items":[]}`)
+		}
+	})
 	for _, tc := range []struct {
 		name, want string
 		server     http.Handler
 	}{
+		{"a list that changes between two pages", "list of pods: the list changed between two pages", changes},
 		{"a token that expired", "list of pods: Unauthorized",
 			status(http.StatusUnauthorized, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)},
 		{"a server that dies in the middle of a list", "list of pods: ", dies(t)},
