@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	upstream "k8s.io/kubernetes/pkg/api/servicecidr"
+	"k8s.io/kubernetes/pkg/controller/servicecidrs"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
@@ -61,6 +63,14 @@ func rangeTrace(outcomes []servicecidr.Outcome) Trace {
 }
 
 // matchRanges asks for what upstream does.
+// startServiceCIDR builds the real controller. Its errors come to light after fifteen tries
+// only, so that there are none in a trace.
+func startServiceCIDR(ctx context.Context, w *World) (func(context.Context), error) {
+	networking := w.Informers.Networking().V1()
+	c := servicecidrs.NewController(ctx, networking.ServiceCIDRs(), networking.IPAddresses(), w.Client)
+	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
+}
+
 var matchRanges = servicecidr.Options{MatchUpstream: Release}
 
 // plannedRanges is upstream's plan. What is wrong with the snapshot as a whole is not an error to
