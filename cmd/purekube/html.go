@@ -347,8 +347,8 @@ func newPageObject(f finding) pageObject {
 	return o
 }
 
-// atMost are the first linesOfObject of the lines. more is how many lines are left out, with the number that was left out
-// before.
+// atMost are the first linesOfObject of the lines. more is how many lines are left out, with the number that was left
+// out before.
 func atMost[T any](lines []T, before int) (first []T, more int) {
 	first, rest := cut(lines, linesOfObject)
 	return first, before + len(rest)

@@ -14,7 +14,7 @@
 //	           ──► Start ───────────────────────────► queue the keys that it returns
 //	queue      ──► Begin ─► Turn
 //	                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
-//	                          │ Step Confirm   plan again with what the API server has, call Confirmed; look at Step again
+//	                          │ Step Confirm   plan again with what the API server has, call Confirmed; look at Step
 //	                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
 //	                          │                each call, and End after the last; do what Next says
 //	                          ▼ Step Wait      do what Turn.Next says
