@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,6 +111,20 @@ func TestEviction(t *testing.T) {
 			require.LessOrEqual(t, len(a.Warnings[0]), maxWarning)
 		})
 	}
+}
+
+// Whoever may create pods chooses how many scales a budget needs. A few of them are named.
+func TestEvictionWithManyUnknownScales(t *testing.T) {
+	objects := []purekubetest.Object{purekubetest.MaxUnavailable("shop/custom", "1")}
+	for i := range 1000 {
+		p := customPod()
+		p.Name, p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = fmt.Sprint("custom-", i), fmt.Sprint("g", i), types.UID(fmt.Sprint("g", i))
+		objects = append(objects, p)
+	}
+	a := Eviction(cluster(t, objects...).Disruption, reviews.Evicts("custom-7").Review(t), EvictionOptions{AllowUnknown: true})
+	require.True(t, a.Allowed)
+	require.Len(t, a.Warnings, maxScales+1)
+	require.Equal(t, "budget not recomputed: 990 more scales are not known", a.Warnings[maxScales])
 }
 
 // jobsPod is a pod of a Job that the budget of shop/custom selects.

@@ -12,6 +12,9 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
+// maxScales is how many scales get a warning each.
+const maxScales = 10
+
 // EvictionOptions are the options of [Eviction].
 type EvictionOptions struct {
 	// AllowUnknown leaves an eviction that cannot be computed to the API server's own check, which reads the status of the
@@ -83,10 +86,14 @@ func unknownEviction(
 	}
 	switch {
 	case len(checked.Needs) > 0:
+		named := checked.Needs[:min(len(checked.Needs), maxScales)]
 		var warnings []string
-		for _, n := range checked.Needs {
+		for _, n := range named {
 			warnings = append(warnings,
 				warning("budget not recomputed: no scale of ", fmt.Sprintf("%s %s/%s", n.Kind, n.Namespace, n.Name), ""))
+		}
+		if more := len(checked.Needs) - len(named); more > 0 {
+			warnings = append(warnings, fmt.Sprintf("budget not recomputed: %d more scales are not known", more))
 		}
 		return allowed(r, warnings...)
 	case errors.Is(err, purekube.ErrNotFound):
