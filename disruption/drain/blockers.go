@@ -107,9 +107,10 @@ func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 		)
 	})
 	blockers := make([]Blocker, len(causes))
+	alone := map[string]played{}
 	for i, c := range causes {
 		if b := found[c]; i < fixedAtMost && o.Budgets == Recomputed {
-			f := fixer{x: x, o: o, c: c, blocker: b}
+			f := fixer{x: x, o: o, c: c, blocker: b, alone: alone}
 			b.Fixes = f.fixes()
 		}
 		blockers[i] = *found[c]

@@ -106,12 +106,40 @@ type fixer struct {
 	o       Options
 	c       cause
 	blocker *Blocker
+	// alone are the drains of each node alone, as far as they were played: the same for all causes.
+	alone map[string]played
+}
+
+// played is a drain with what is in its way.
+type played struct {
+	Drain
+	causes map[cause]*obstacle
+}
+
+func withCauses(drains []Drain) []played {
+	all := make([]played, len(drains))
+	for i, d := range drains {
+		all[i] = played{d, causesOf(d)}
+	}
+	return all
+}
+
+// eachAlone drains each node alone.
+func (f *fixer) eachAlone(nodes []string) []played {
+	drains := make([]played, len(nodes))
+	for i, name := range nodes {
+		if _, known := f.alone[name]; !known {
+			f.alone[name] = withCauses(each(f.x, []string{name}, f.o))[0]
+		}
+		drains[i] = f.alone[name]
+	}
+	return drains
 }
 
 // fixes returns the changes that help, the best first.
 func (f *fixer) fixes() []Fix {
 	nodes := f.blocker.Nodes[:min(len(f.blocker.Nodes), playedAtMost)]
-	together := f.freedBy(Fix{Kind: FixOneAtATime}, nodes, each(f.x, nodes, f.o))
+	together := f.freedBy(Fix{Kind: FixOneAtATime}, f.eachAlone(nodes))
 	if len(together.Frees) > 0 { // these stop each other only at the same time
 		together = f.inTurn(together)
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return slices.Contains(together.Frees, n) })
@@ -140,15 +168,15 @@ func (f *fixer) fixes() []Fix {
 }
 
 // freedBy completes the fix with the drains that were played.
-func (f *fixer) freedBy(fix Fix, nodes []string, drains []Drain) Fix {
-	fix.Played = len(nodes)
+func (f *fixer) freedBy(fix Fix, drains []played) Fix {
+	fix.Played = len(drains)
 	for _, d := range drains {
 		if d.drains() {
 			fix.Frees = append(fix.Frees, d.Node)
 			fix.Rounds = max(fix.Rounds, len(d.Rounds))
 		}
 		// While lookups are open, the cause may still be there.
-		if _, stopped := causesOf(d)[f.c]; !stopped && d.Outcome != NoOutcome && d.Outcome != Unknown {
+		if _, stopped := d.causes[f.c]; !stopped && d.Outcome != NoOutcome && d.Outcome != Unknown {
 			fix.Clears = append(fix.Clears, d.Node)
 		}
 	}
@@ -157,7 +185,7 @@ func (f *fixer) freedBy(fix Fix, nodes []string, drains []Drain) Fix {
 
 // play plays the drain of each node alone on a branch.
 func (f *fixer) play(fix Fix, nodes []string, x *disruption.Index, o Options) Fix {
-	return f.freedBy(fix, nodes, each(x, nodes, o))
+	return f.freedBy(fix, withCauses(each(x, nodes, o)))
 }
 
 // inTurn drains the nodes that drain alone, one after the other.
@@ -172,7 +200,7 @@ func (f *fixer) inTurn(alone Fix) Fix {
 		}
 		drains = append(drains, d[0])
 	}
-	return f.freedBy(Fix{Kind: FixOneAtATime}, alone.Frees, drains)
+	return f.freedBy(Fix{Kind: FixOneAtATime}, withCauses(drains))
 }
 
 // flag sets the flag of kubectl drain.
@@ -229,7 +257,7 @@ func (f *fixer) anotherNode(nodes []string) Fix {
 		o.inventory, _ = newInventory(f.x, o)
 		drains = append(drains, each(f.x, []string{name}, o)...)
 	}
-	return f.freedBy(Fix{Kind: FixAnotherNode}, nodes, drains)
+	return f.freedBy(Fix{Kind: FixAnotherNode}, withCauses(drains))
 }
 
 // like is a node with the labels, the taints and the allocatable resources of another, that is ready.

@@ -1,0 +1,48 @@
+package drain
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/purekube/purekube/disruption"
+)
+
+// Causes of the same nodes are compared with one drain of each node alone. It was played again for each cause, so n lookups that stop n
+// nodes took n² drains.
+func TestBlockersPlayEachNodeAloneOnce(t *testing.T) {
+	const n = 60
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprint("n", i))
+		s.Pods = append(s.Pods, pod(fmt.Sprint("p", i), on(names[i]), by("example.com/v1", "Game", fmt.Sprint("g", i))))
+	}
+	looked := 0
+	o := Options{SkipPod: func(*corev1.Pod) bool { looked++; return false }}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, names, o)
+	require.NoError(t, err)
+	looked = 0
+	require.Len(t, Blockers(x, drains, o), n)
+	require.Equal(t, n, looked, "pods that are looked at")
+}
+
+// A change that cannot be played for a node is not counted as played for it: a node that is not among Options.Nodes has no other node
+// like it.
+func TestAnotherNodeLikeAnUnknownOne(t *testing.T) {
+	s := threeNodes(maxUnavailable("1"))
+	small := nodes(2, allocatable("pods", "10", "cpu", "1")) // n2 is not known
+	x := disruption.NewIndex(s, disruption.Options{})
+	o := Options{Nodes: small}
+	drains, err := Each(x, []string{"n0", "n1", "n2"}, o)
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, o)
+	require.Len(t, blockers, 1)
+	require.Equal(t, CauseNoRoom, blockers[0].Cause)
+	require.Equal(t, []string{"n0", "n1", "n2"}, blockers[0].Nodes)
+	require.Equal(t, []Fix{{Kind: FixAnotherNode, Played: 2, Frees: []string{"n0", "n1"}, Clears: []string{"n0", "n1"}, Rounds: 1}}, blockers[0].Fixes)
+}
