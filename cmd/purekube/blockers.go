@@ -94,12 +94,13 @@ func fixText(b drain.Blocker, fix drain.Fix) string {
 	if fix.Rounds > 1 {
 		when = "in at most " + message.Count(fix.Rounds, "round")
 	}
+	one := fix.Played == 1 && len(b.Nodes) == 1
 	switch {
-	case len(fix.Frees) == 0 && fix.Played == 1:
+	case len(fix.Frees) == 0 && one:
 		return fmt.Sprintf("%s: no longer in the way, but something else is", fix)
 	case len(fix.Frees) == 0:
 		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", fix, len(fix.Clears), of)
-	case fix.Played == 1:
+	case one:
 		return fmt.Sprintf("%s: drains %s", fix, strings.Replace(when, "at most ", "", 1))
 	}
 	return fmt.Sprintf("%s: %d of %s drain %s", fix, len(fix.Frees), of, when)

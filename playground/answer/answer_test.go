@@ -188,3 +188,29 @@ func TestNodeThatWasReadInPart(t *testing.T) {
 	require.Equal(t, "Something could not be read that is a Node, or may be one.", a.Refusals[0].Why)
 	require.Equal(t, []string{"shop/web allows"}, says(a), "a plan does not rest on nodes")
 }
+
+// Changes are played for 100 of the nodes that a cause stops, and the text says so.
+func TestFixThatWasNotPlayedForAllNodes(t *testing.T) {
+	text := `
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: db}
+spec: {maxUnavailable: 0, selector: {}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, uid: u}
+spec: {replicas: 101, podManagementPolicy: Parallel, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}}}
+`
+	for i := range 101 {
+		text += fmt.Sprintf(`---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-%d, labels: {app: db}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]}
+spec: {nodeName: n%d}
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+`, i, i)
+	}
+	a := answer.Ask([]byte(text), question, noon)
+	require.Equal(t, []string{"with maxUnavailable 1: 100 of 100 nodes that it was played for drain now"}, a.Drains.Blockers[0].Fixes)
+}

@@ -270,7 +270,7 @@ func blockerOf(b drain.Blocker) Blocker {
 		out.Message = "not known without " + needText(b.Needs[0])
 	}
 	for _, f := range b.Fixes[:min(len(b.Fixes), 4)] {
-		out.Fixes = append(out.Fixes, fixText(f))
+		out.Fixes = append(out.Fixes, fixText(b, f))
 	}
 	return out
 }
@@ -284,20 +284,24 @@ func names(nodes []string) string {
 	return text
 }
 
-// fixText says what a change brings. Each was played.
-func fixText(f drain.Fix) string {
+// fixText says what a change brings. Each was played, for some of the nodes that the cause stops.
+func fixText(b drain.Blocker, f drain.Fix) string {
+	of := count(f.Played, "node")
+	if f.Played < len(b.Nodes) {
+		of += " that it was played for"
+	}
 	when := "now"
 	if f.Rounds > 1 {
 		when = "in at most " + count(f.Rounds, "round")
 	}
+	one := f.Played == 1 && len(b.Nodes) == 1
 	switch {
-	case len(f.Frees) == 0 && f.Played == 1:
+	case len(f.Frees) == 0 && one:
 		return fmt.Sprintf("%s: no longer in the way, but something else is", f)
 	case len(f.Frees) == 0:
-		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", f, len(f.Clears),
-			count(f.Played, "node"))
-	case len(f.Frees) == 1 && f.Played == 1:
+		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", f, len(f.Clears), of)
+	case one:
 		return fmt.Sprintf("%s: the node drains %s", f, when)
 	}
-	return fmt.Sprintf("%s: %d of %s drain %s", f, len(f.Frees), count(f.Played, "node"), when)
+	return fmt.Sprintf("%s: %d of %s drain %s", f, len(f.Frees), of, when)
 }
