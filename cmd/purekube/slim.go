@@ -3,11 +3,13 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/purekube/purekube/manifests"
 )
@@ -56,7 +58,11 @@ func (s *slimmer) slimPod(p *corev1.Pod) {
 func slimContainers(containers []corev1.Container) []corev1.Container {
 	slimmed := make([]corev1.Container, len(containers))
 	for i, c := range containers {
-		c.Resources.Limits = nil
+		// A limit of a pod of a manifest is a request where there is none.
+		maps.DeleteFunc(c.Resources.Limits, func(name corev1.ResourceName, _ resource.Quantity) bool {
+			_, requested := c.Resources.Requests[name]
+			return requested
+		})
 		slimmed[i] = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: c.Ports}
 	}
 	return slimmed

@@ -95,7 +95,7 @@ func podsFile(t *testing.T) string {
 {apiVersion: v1, kind: Node, metadata: {name: c, uid: c, resourceVersion: "1"},
   status: {allocatable: {cpu: "4", memory: 4Gi, pods: "10"}, conditions: [{type: Ready, status: "True"}]}}
 ---
-{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: shop, uid: db}, spec: {replicas: 5, podManagementPolicy: Parallel}}
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: shop, uid: db}, spec: {replicas: 6, podManagementPolicy: Parallel}}
 ---
 apiVersion: v1
 kind: Pod
@@ -175,6 +175,20 @@ status:
   phase: Running
   conditions: [{type: Ready, status: "True"}]
   containerStatuses: [{name: main, ready: true, restartCount: 0, image: x, imageID: x, allocatedResources: {cpu: 1900m}, resources: {requests: {cpu: 1900m}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: db-5
+  namespace: shop
+  labels: {app: db}
+  ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: db, controller: true}]
+spec:
+  nodeName: b
+  containers: [{name: main, image: x, resources: {limits: {memory: 100Gi}}}]
+status:
+  phase: Running
+  conditions: [{type: Ready, status: "True"}]
 ---
 apiVersion: v1
 kind: Pod

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -223,7 +224,7 @@ func requestsOf(pod *corev1.Pod) requests {
 			sidecars.add(own)
 			own = requests{}
 		} else {
-			own.atLeast(thousandthsOf(c.Resources.Requests)) // not resized
+			own.atLeast(thousandthsOf(requested(&c.Resources))) // not resized
 		}
 		own.add(sidecars)
 		starting.atLeast(own)
@@ -241,9 +242,11 @@ func (r requests) replace(pod *corev1.Pod) {
 	if pod.Status.Resources != nil {
 		has.atLeast(thousandthsOf(pod.Status.Resources.Requests))
 	}
-	if pod.Spec.Resources != nil {
-		for name, n := range thousandthsOf(pod.Spec.Resources.Requests) {
-			if ofWholePods(name) {
+	if of := pod.Spec.Resources; of != nil {
+		for name, n := range thousandthsOf(requested(of)) {
+			_, set := of.Requests[name]
+			// a limit counts if no container has a request
+			if _, container := r[name]; ofWholePods(name) && (set || !container) {
 				r[name] = n
 			}
 		}
@@ -271,9 +274,27 @@ func requestsOfContainer(pod *corev1.Pod, c *corev1.Container, statuses []corev1
 		}
 	}
 	if !known || !infeasible(pod) {
-		own.atLeast(thousandthsOf(c.Resources.Requests))
+		own.atLeast(thousandthsOf(requested(&c.Resources)))
 	}
 	return own
+}
+
+// requested are the requests, and the limits of what has no request: the API server makes them requests where it
+// creates a pod (upstream: SetDefaults_Pod in pkg/apis/core/v1), so only a pod of a manifest has such limits.
+func requested(r *corev1.ResourceRequirements) corev1.ResourceList {
+	all := r.Requests
+	for name, limit := range r.Limits {
+		if _, has := r.Requests[name]; !has {
+			if len(all) == len(r.Requests) {
+				all = maps.Clone(all)
+			}
+			if all == nil {
+				all = corev1.ResourceList{}
+			}
+			all[name] = limit
+		}
+	}
+	return all
 }
 
 // infeasible reports whether the node can never give the pod what its spec asks for since it was resized.
@@ -294,6 +315,9 @@ func hostPorts(pod *corev1.Pod) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	add := func(c *corev1.Container) {
 		for _, p := range c.Ports {
+			if pod.Spec.HostNetwork && p.HostPort == 0 {
+				p.HostPort = p.ContainerPort // as the API server fills in
+			}
 			if p.HostPort > 0 {
 				ports = append(ports, p)
 			}
