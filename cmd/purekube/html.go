@@ -116,6 +116,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, nodes *nodeP
 	} else if r.drainsRefused {
 		p.Sentence = "Whether nodes drain is not answered: see the errors."
 	}
+	used := map[string]bool{}
 	for _, s := range r.Sections {
 		if s.NoObjects {
 			p.Absent = append(p.Absent, s.Core)
@@ -124,7 +125,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, nodes *nodeP
 		if nodes != nil && s.Core == "disruption" {
 			s.Explanation = nil // what stops each node is in its cell
 		}
-		core := newPageCore(s, links)
+		core := newPageCore(s, links, used)
 		switch s.Core {
 		case "servicecidr":
 			core.Ranges = newRangeGroups(c, inv.settings, links)
@@ -217,7 +218,8 @@ const (
 	restAtMost = 200
 )
 
-func newPageCore(s section, links links) pageCore {
+// newPageCore is the part of a controller. used are the anchors of the parts before.
+func newPageCore(s section, links links, used map[string]bool) pageCore {
 	core := pageCore{Name: s.Core, Headline: s.Headline, Worst: classOK}
 	for _, line := range s.Explanation {
 		core.Notes = append(core.Notes, strings.TrimLeft(line, " "))
@@ -231,7 +233,6 @@ func newPageCore(s section, links links) pageCore {
 	}
 	on := s.onPage()
 	core.Left, core.Counted = on.left, on.counted
-	used := map[string]bool{}
 	for _, f := range on.findings() {
 		o := newPageObject(f)
 		// An object may have a finding in two cores: the first has the anchor.

@@ -73,3 +73,16 @@ func TestPageOfManyLines(t *testing.T) {
 		})
 	}
 }
+
+// An object with a finding in two controllers has one anchor.
+func TestAnchorOfAnObjectInTwoControllers(t *testing.T) {
+	got := plan(t, nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ml","name":"p","uid":"u","labels":{"app":"db"}},
+		"spec":{"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"none"}]},
+		"status":{"phase":"Running","conditions":[{"type":"DisruptionTarget","status":"True","lastTransitionTime":"2026-11-21T10:00:00Z"}]}}`,
+		"-o", "html", "--now", noon, "-")
+	p := parsePage(t, got.stdout)
+	require.Equal(t, 2, strings.Count(got.stdout, `<span class="name">ml/p</span>`), got.stderr)
+	for id, times := range p.ids {
+		require.Equal(t, 1, times, id)
+	}
+}
