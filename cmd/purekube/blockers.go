@@ -71,9 +71,12 @@ func causeText(b drain.Blocker) string {
 	return b.Message
 }
 
-// stopsText says how many nodes the cause stops.
+// stopsText says how many nodes the cause stops, or of how many it is not known whether they drain.
 func stopsText(b drain.Blocker) string {
 	text := "stops " + message.Count(len(b.Nodes), "node")
+	if b.Cause == drain.CauseLookup {
+		text = "leaves " + message.Count(len(b.Nodes), "node") + " unknown"
+	}
 	switch len(b.Alone) {
 	case len(b.Nodes):
 	case 0:

@@ -50,7 +50,7 @@ In the way:
         with --ignore-daemonsets: drains now
     needs the scale of Queue shop/queue (apps/v1), which is not in the input (kubectl get queue.apps
         queue -n shop -o json prints the object, whose spec.replicas is used)
-        stops 1 node (node-f)
+        leaves 1 node unknown (node-f)
 NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
 node-a  in 3 rounds  3     3        0        0
     budget shop/db: of 3 pods on this node, 1 can be evicted at once

@@ -214,3 +214,23 @@ status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
 	a := answer.Ask([]byte(text), question, noon)
 	require.Equal(t, []string{"with maxUnavailable 1: 100 of 100 nodes that it was played for drain now"}, a.Drains.Blockers[0].Fixes)
 }
+
+// A lookup that is open does not stop a node: it is not known whether it drains.
+func TestLookupLeavesNodesUnknown(t *testing.T) {
+	a := answer.Ask([]byte(`
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: db}
+spec: {maxUnavailable: 1, selector: {}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db, ownerReferences: [{apiVersion: example.com/v1, kind: Game, name: db, uid: u, controller: true}]}
+spec: {nodeName: node-n}
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+`), question, noon)
+	require.Empty(t, a.Refusals)
+	require.Empty(t, a.Problems)
+	require.Len(t, a.Drains.Blockers, 1)
+	require.Equal(t, "leaves 1 node unknown (node-n)", a.Drains.Blockers[0].Stops)
+}

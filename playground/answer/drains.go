@@ -268,6 +268,7 @@ func blockerOf(b drain.Blocker) Blocker {
 		Pods: list(b.Pods, 5)}
 	if len(b.Needs) > 0 {
 		out.Message = "not known without " + needText(b.Needs[0])
+		out.Stops = "leaves " + count(len(b.Nodes), "node") + " unknown (" + names(b.Nodes) + ")"
 	}
 	for _, f := range b.Fixes[:min(len(b.Fixes), 4)] {
 		out.Fixes = append(out.Fixes, fixText(b, f))
