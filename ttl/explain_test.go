@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplain(t *testing.T) {
@@ -88,10 +87,4 @@ func TestExplainStep(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
 		})
 	}
-}
-
-// Every node is explained, whether it is written or not.
-func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
-	x := NewIndex(Snapshot{Nodes: []*corev1.Node{node("twice", "0"), nil, node("right", "0"), node("twice", "0"), node("", "0"), node("missing", absent)}}, Options{})
-	require.Empty(t, indextest.Explained(x, func(e Explanation) purekube.Key { return e.Key }, []purekube.Key{Key("missing"), Key("right"), Key("twice")}))
 }

@@ -113,6 +113,14 @@ func Cases(t testing.TB) []func() Case {
 	return cases
 }
 
+// Each runs check on each case of the corpus.
+func Each(t *testing.T, check func(t *testing.T, c Case)) {
+	for _, of := range Cases(t) {
+		c := of()
+		t.Run(c.Name, func(t *testing.T) { check(t, c) })
+	}
+}
+
 // good is a cluster with an object of each kind.
 func good(t testing.TB) *manifests.Set {
 	t.Helper()
