@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/aliasing"
-	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 // ways is "pods: mid/low/a b": for each rule the paths of the ClusterRoles that it is written in.
@@ -247,21 +245,6 @@ func TestExplainUnknown(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.EqualError(t, err, "ClusterRole gone: not in the snapshot")
 	require.Equal(t, Explanation{}, got)
-}
-
-// A ClusterRole without an aggregationRule ("a") has no plan.
-func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
-	bad := sum("bad", "", "is")
-	bad.AggregationRule.ClusterRoleSelectors[0] = badSelector()
-	s := snapshotOf(nil, sum("sum", "", "is"), plain("a", "is", pods), plain("twin", ""), bad, plain("twin", ""), plain("", ""),
-		plain("b", ""), plain("b", ""), plain("late", ""), sum("late", "", ""))
-	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-		all, err := NewIndex(s, o).ExplainAll()
-		require.EqualError(t, err, "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: required")
-		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
-			[]purekube.Key{Key("b"), Key("bad"), Key("late"), Key("sum"), Key("twin")}))
-		require.Empty(t, aliasing.Shared(s, all))
-	}
 }
 
 // A ladder of diamonds has 2^40 ways from top to bottom.

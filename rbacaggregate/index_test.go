@@ -2,9 +2,7 @@ package rbacaggregate
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,41 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/aliasing"
-	"github.com/purekube/purekube/internal/test/indextest"
-	"github.com/purekube/purekube/internal/test/seed"
 )
-
-// answers are what every question says, in words.
-func answers(questions *Index, names []string, write *rbacv1.ClusterRole) map[string]string {
-	said := map[string]string{}
-	say := func(question string, answer any, err error) {
-		said[question] = fmt.Sprintf("%+v %v", answer, lines(err))
-	}
-	outcomes, err := questions.PlanAll()
-	var all []any
-	for _, o := range outcomes {
-		all = append(all, o.Key, o.Result, lines(o.Err))
-	}
-	say("PlanAll", all, err)
-	explanations, err := questions.ExplainAll()
-	say("ExplainAll", explanations, err)
-	changes, err := questions.Preview(write)
-	say("Preview", changes, err)
-	for _, name := range names {
-		result, err := questions.Plan(Key(name))
-		say("Plan "+name, result, err)
-		rules, err := questions.Rules(Key(name))
-		say("Rules "+name, rules, err)
-		explanation, err := questions.Explain(Key(name))
-		say("Explain "+name, explanation, err)
-		change, err := questions.PreviewRole(write, Key(name))
-		say("PreviewRole "+name, change, err)
-		changes, err := questions.PreviewDelete(Key(name))
-		say("PreviewDelete "+name, changes, err)
-	}
-	return said
-}
 
 // with is what Index.With says of itself, on a snapshot.
 func (s Snapshot) with(changed Snapshot) Snapshot {
@@ -62,103 +26,6 @@ func (s Snapshot) without(gone Snapshot) Snapshot {
 		}
 	}
 	return Snapshot{ClusterRoles: left}
-}
-
-// randomChange makes roles to add or to put in the place of others, some of them not as they should be.
-func randomChange(r *rand.Rand) Snapshot {
-	roles := randomRoles(r, r.IntN(2) == 0)
-	roles = roles[:min(len(roles), 1+r.IntN(3))]
-	switch r.IntN(12) {
-	case 0:
-		roles = spoil(r, roles)
-	case 1:
-		roles = append(roles, nil)
-	case 2:
-		roles = spoilSelectors(r, roles)
-	case 3:
-		roles[0].Namespace = "a ClusterRole has none"
-	case 4:
-		// A label that no selector of the first snapshot asks for.
-		late := sum("late", "late", "late a")
-		late.AggregationRule.ClusterRoleSelectors = append(late.AggregationRule.ClusterRoleSelectors, metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "b", Operator: metav1.LabelSelectorOpDoesNotExist}, {Key: "c", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"true"}},
-			},
-		})
-		roles = append(roles, late)
-	}
-	return Snapshot{ClusterRoles: roles}
-}
-
-// An Index answers what a new Index of its objects answers, an older one goes on answering as before, and what a change
-// affects is named.
-func TestIndexAnswersAsANewOne(t *testing.T) {
-	named, unnamed := 0, 0
-	seeds := 60
-	if seed.Short() {
-		seeds = 20
-	}
-	for seed := range seed.Each(t, seeds) {
-		r := rand.New(rand.NewPCG(seed, 31))
-		o := []Options{{}, upstream}[seed%2]
-		s := Snapshot{ClusterRoles: randomRoles(r, true)}
-		x := NewIndex(s, o)
-		write := plain("r03", "a c", anything)
-		type state struct {
-			x    *Index
-			said map[string]string
-		}
-		var states []state
-		names := []string{"late", "gone"}
-		for i := range 12 {
-			names = append(names, fmt.Sprintf("r%02d", i))
-		}
-		for step := range 8 {
-			at := fmt.Sprintf("seed %d, step %d", seed, step)
-			fresh, said := NewIndex(s, o), answers(x, names, write)
-			require.Empty(t, cmp.Diff(answers(fresh, names, write), said), at)
-			require.Equal(t, lines(fresh.Err()), lines(x.Err()), at)
-			states = append(states, state{x, said})
-
-			change := randomChange(r)
-			var next *Index
-			var affected []purekube.Key
-			if r.IntN(3) == 0 {
-				next, affected = x.Without(change)
-				s = s.without(change)
-			} else {
-				next, affected = x.With(change)
-				s = s.with(change)
-			}
-			require.True(t, slices.IsSortedFunc(affected, purekube.Key.Compare), at)
-			require.Equal(t, len(affected), len(slices.Compact(slices.Clone(affected))), at)
-			for _, name := range names {
-				before, errBefore := x.Plan(Key(name))
-				after, errAfter := next.Plan(Key(name))
-				isNamed := slices.Contains(affected, Key(name))
-				if cmp.Equal(before, after) && slices.Equal(own(x, errBefore), own(next, errAfter)) {
-					if !isNamed {
-						unnamed++
-					}
-					continue
-				}
-				named++
-				require.True(t, isNamed, "%s: the plan of %s differs, but only %v are named\n%v %v\n%v %v\n%v", at, name, affected, before, errBefore, after, errAfter, change)
-			}
-			x = next
-		}
-		for i, state := range states {
-			require.Empty(t, cmp.Diff(state.said, answers(state.x, names, write)), "seed %d: the Index of step %d answers differently now", seed, i)
-		}
-	}
-	require.Greater(t, named, 3*seeds, "too few changes changed a plan")
-	require.Greater(t, unnamed, 3*seeds, "every name is named")
-}
-
-// own are the problems of one plan, without those of the Index as a whole.
-func own(x *Index, err error) []string {
-	whole := lines(x.newProblems().Err())
-	return slices.DeleteFunc(lines(err), func(line string) bool { return slices.Contains(whole, line) })
 }
 
 func TestIndexBadInput(t *testing.T) {
@@ -251,9 +118,7 @@ func TestIndexMadeAnewWithProblems(t *testing.T) {
 	x, _ := empty.With(s)
 	require.True(t, x.objects.Renewed(empty.objects), "made anew")
 	require.Equal(t, lines(fresh.Err()), lines(x.Err()))
-	names := []string{"broken", "twin", "sum", "other", "a", "r0"}
-	write := plain("a", "else k", nodes)
-	require.Empty(t, cmp.Diff(answers(fresh, names, write), answers(x, names, write)))
+	Contract.CheckSame(t, "made anew", fresh, x, s)
 	for text, filed := range filedIn(x) {
 		require.Len(t, x.selectors.Alternatives(filed), 1, "it is ready for the selectors that it has, %s too", text)
 	}
@@ -281,58 +146,6 @@ func TestIndexLetsGo(t *testing.T) {
 		require.Zero(t, found(next)+next.requests.Len()+next.aggregations.Len())
 	}
 	require.Zero(t, gone.objects.Len())
-}
-
-// Goroutines that read one Index and derive others from it need no lock. It means something under -race.
-func TestIndexInManyGoroutines(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 41))
-	s := Snapshot{ClusterRoles: randomRoles(r, true)}
-	x, _ := NewIndex(s, Options{}).With(snapshotOf(sum("late", "", "late")))
-	want, _ := x.PlanAll()
-	var changes []Snapshot
-	for range 8 {
-		changes = append(changes, randomChange(r))
-	}
-	var wait sync.WaitGroup
-	for _, change := range changes {
-		wait.Go(func() {
-			next, _ := x.With(change)
-			_, _ = next.PlanAll()
-			next, _ = next.Without(change)
-			_, _ = next.ExplainAll()
-			got, _ := x.PlanAll()
-			if !cmp.Equal(want, got, cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })) {
-				t.Error("the Index has changed")
-			}
-		})
-	}
-	wait.Wait()
-}
-
-// Nothing that is handed out leads to what was handed in, nor to what another answer got.
-func TestIndexSharesNothing(t *testing.T) {
-	for seed := range seed.Each(t, 40) {
-		r := rand.New(rand.NewPCG(seed, 43))
-		s := Snapshot{ClusterRoles: spoil(r, randomRoles(r, true))}
-		change := randomChange(r)
-		var before []*rbacv1.ClusterRole
-		for _, role := range slices.Concat(s.ClusterRoles, change.ClusterRoles) {
-			before = append(before, role.DeepCopy())
-		}
-		x, _ := NewIndex(s, Options{}).With(change)
-		outcomes, _ := x.PlanAll()
-		again, _ := x.PlanAll()
-		for i := range outcomes {
-			outcomes[i].Err, again[i].Err = nil, nil // errors do not change
-		}
-		explanations, _ := x.ExplainAll()
-		for _, in := range []Snapshot{s, change} {
-			require.Empty(t, aliasing.Shared(in, outcomes))
-			require.Empty(t, aliasing.Shared(in, explanations))
-		}
-		require.Empty(t, aliasing.Shared(outcomes, again))
-		require.Empty(t, cmp.Diff(before, slices.Concat(s.ClusterRoles, change.ClusterRoles)), "seed %d: an input was written to", seed)
-	}
 }
 
 // What an Index has computed for one question, it uses for the next. That changes no answer, and loses no error.
@@ -373,32 +186,4 @@ func TestIndexThatWasAskedBefore(t *testing.T) {
 	require.Contains(t, ask(NewIndex(s, Options{}), "broken").Problem, "What")
 	require.Equal(t, []rbacv1.PolicyRule{jobs, nodes, pods, secrets}, ask(NewIndex(s, Options{}), "above").Rules, "it keeps what broken has")
 	require.Equal(t, []rbacv1.PolicyRule{pods, secrets}, ask(NewIndex(s, Options{}), "top").Rules, "it gets nothing from broken (D-35)")
-}
-
-// Random changes, with nil ClusterRoles, ClusterRoles without a name and up to three of one name: a key that is
-// not named has the same outcome before and after.
-func TestIndexNamesEveryChangedOutcome(t *testing.T) {
-	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 43))
-		x := NewIndex(Snapshot{ClusterRoles: randomRoles(r, true)}, Options{})
-		for range 12 {
-			changed := randomChange(r)
-			for _, bad := range []*rbacv1.ClusterRole{nil, plain("", "a b c", pods), plain("r01", "a b", pods), plain("r01", "c")} {
-				if r.IntN(5) == 0 {
-					changed.ClusterRoles = append(changed.ClusterRoles, bad)
-				}
-			}
-			change := x.With
-			if r.IntN(3) == 0 {
-				change = x.Without
-			}
-			next, affected := change(changed)
-			before, _ := x.PlanAll()
-			after, _ := next.PlanAll()
-			require.Empty(t, indextest.Unnamed(before, after, affected), "seed %d, %+v", seed, changed)
-			x = next
-		}
-		_, affected := x.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{nil, plain("", "a b c", pods)}})
-		require.Empty(t, affected, "they are no key's")
-	}
 }

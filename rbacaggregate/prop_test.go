@@ -11,8 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/purekube/purekube/internal/test/aliasing"
-
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/seed"
 )
@@ -147,69 +145,6 @@ func failing(roles []*rbacv1.ClusterRole) (given, with, without []*rbacv1.Cluste
 	return given, with, without
 }
 
-func TestContract(t *testing.T) {
-	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
-		r := rand.New(rand.NewPCG(uint64(len(roles)), 1))
-		roles = spoil(r, roles)
-		var before []*rbacv1.ClusterRole
-		for _, role := range roles {
-			before = append(before, role.DeepCopy())
-		}
-		s := Snapshot{ClusterRoles: roles}
-		shuffled := Snapshot{ClusterRoles: slices.Clone(roles)}
-		r.Shuffle(len(roles), func(i, j int) {
-			shuffled.ClusterRoles[i], shuffled.ClusterRoles[j] = shuffled.ClusterRoles[j], shuffled.ClusterRoles[i]
-		})
-
-		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-			outcomes := planAll(s, o)
-			require.Empty(t, aliasing.Shared(s, outcomes), at)
-			requireSame(t, outcomes, planAll(shuffled, o), at)
-
-			byKey := map[string]Outcome{}
-			for i, outcome := range outcomes {
-				require.True(t, i == 0 || outcomes[i-1].Key.Compare(outcome.Key) < 0, "%s: sorted, each key once", at)
-				require.False(t, outcome.Err == nil && outcome.Result.Empty(), "%s: %s has nothing to say", at, outcome.Key)
-				byKey[outcome.Key.Name] = outcome
-			}
-			for _, role := range roles {
-				if role == nil || role.Name == "" {
-					continue
-				}
-				got, err := Plan(s, Key(role.Name), o)
-				require.Empty(t, cmp.Diff(byKey[role.Name].Result, got), "%s: %s", at, role.Name)
-				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-
-				rules, err := NewIndex(s, o).Rules(Key(role.Name))
-				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-				e, err := NewIndex(s, o).Explain(Key(role.Name))
-				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-				require.Len(t, e.Rules, len(rules), "%s: %s", at, role.Name)
-				for k, c := range e.Rules {
-					require.Empty(t, cmp.Diff(rules[k], c.Rule), at)
-					require.NotEmpty(t, c.From, "%s: %s: %v comes from somewhere", at, role.Name, c.Rule)
-					require.True(t, slices.IsSorted(c.From), at)
-					for _, from := range c.From {
-						require.True(t, from == e.Key.Name && len(e.Sources) == 0 || e.Path(from) != nil, "%s: %s: no way to %s", at, role.Name, from)
-					}
-				}
-				planned := e.Reasons[len(e.Reasons)-1].Code
-				require.Equal(t, !byKey[role.Name].Result.Empty(), planned == ReasonRulesDiffer, "%s: %s: %s", at, role.Name, planned)
-				require.Empty(t, aliasing.Shared(s, rules), at)
-				require.Empty(t, aliasing.Shared(s, e), at)
-			}
-
-			after := apply(t, roles, outcomes)
-			if !o.matchUpstream() {
-				for _, outcome := range planAll(Snapshot{ClusterRoles: after}, o) {
-					require.True(t, outcome.Result.Empty(), "%s: %s is written again", at, outcome.Key)
-				}
-			}
-		}
-		require.Empty(t, cmp.Diff(before, roles), "%s: an input was written to", at)
-	})
-}
-
 // spoil adds what does not belong into a snapshot.
 func spoil(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
 	if r.IntN(3) == 0 {
@@ -239,16 +174,6 @@ func eachRandom(t *testing.T, cycles bool, check func(t testing.TB, at string, r
 	for seed := range seed.Each(t, seeds) {
 		roles := randomRoles(rand.New(rand.NewPCG(seed, 27)), cycles)
 		check(t, fmt.Sprintf("seed %d", seed), roles)
-	}
-}
-
-func requireSame(t testing.TB, a, b []Outcome, at string) {
-	t.Helper()
-	require.Len(t, b, len(a), at)
-	for i := range a {
-		require.Equal(t, a[i].Key, b[i].Key, at)
-		require.Empty(t, cmp.Diff(a[i].Result, b[i].Result), at)
-		require.Equal(t, lines(a[i].Err), lines(b[i].Err), at)
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/purekube/purekube/internal/test/contract"
 )
 
+// options are the default, and steps that a few nodes move between.
+var options = []Options{{}, {steps: table{Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, math.MaxInt32, 30e9}}}}
+
 // Contract is what holds for every Index, for this package.
 var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 	NewIndex: NewIndex, Plan: Plan, PlanAll: PlanAll,
-	// The second table has steps that a few nodes move between.
-	Options:       []Options{{}, {steps: table{Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, math.MaxInt32, 30e9}}}},
+	Options:       options,
 	Draw:          draw,
 	Words:         []string{"0", "15", "30", "-1", "+15", "015", "99999999999999999999", "1.5", Annotation},
 	ClusterScoped: true,
@@ -38,7 +40,9 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 		}
 		return after
 	},
+	Most:    0.3,
 	Actions: []string{"SetTTL"},
+	Missing: options,
 	Permits: func(s Snapshot, o Options) map[contract.Permit]int {
 		return map[contract.Permit]int{{What: "the step"}: NewIndex(s, o).Step()}
 	},

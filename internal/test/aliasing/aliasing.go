@@ -4,6 +4,7 @@ package aliasing
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"time"
@@ -44,11 +45,11 @@ type place struct {
 	typ     reflect.Type
 }
 
-// locationType is shared by every time.Time of one zone and never written to.
-var locationType = reflect.TypeFor[*time.Location]()
+// locationType is shared by every time.Time of one zone and never written to, and so is what a netip.Addr points to.
+var locationType, addrType = reflect.TypeFor[*time.Location](), reflect.TypeFor[netip.Addr]()
 
 func walk(v reflect.Value, path string, visit func(place, string) bool) {
-	if !v.IsValid() || v.Type() == locationType {
+	if !v.IsValid() || v.Type() == locationType || v.Type() == addrType {
 		return
 	}
 	switch v.Kind() {

@@ -50,18 +50,26 @@ type Core[X Index[X, S, A, E], S any, A purekube.Action, O, E any] struct {
 	Words []string
 	// ClusterScoped: the namespace of an object is no part of its name.
 	ClusterScoped bool
+	// Merged is the kind of which several objects of one name all count.
+	Merged string
 	// Ask returns the answers to further questions about a snapshot. Nil: there are none.
 	Ask func(x X, s S) []Answer
 	// Settled returns the snapshot whose Plan is PlanAll's share. Nil: the same.
 	Settled func(x X, s S) S
 	// Moved changes what a change of objects changes besides them, in the snapshot after it. Nil: nothing.
 	Moved func(before, after S, o O) S
+	// Undecided says whether ExplainAll leaves the explanation of an object out. Nil: if it has no Reasons.
+	Undecided func(E) bool
 	// Ignored are differences of outcomes that With and Without need not name a key for.
 	Ignored cmp.Options
 	// Incomplete says under which options the affected keys are upstream's, and not all. Nil: never.
 	Incomplete func(O) bool
+	// Most is the share of the keys that changes of one object may affect.
+	Most float64
 	// Actions are the types of the actions. Test fails if no plan of its snapshots has one of them.
 	Actions []string
+	// Missing are the modes in which nothing is permitted for what is missing. Nil: the first of Options.
+	Missing []O
 	// Permits are what the default decisions allow somebody to do, and how often.
 	Permits func(s S, o O) map[Permit]int
 	// Statement says of which damage the caller knows what it means: that a pod that is left out is gone, for example.
@@ -97,6 +105,7 @@ func (c Core[X, S, A, O, E]) Check(t testing.TB, s S, o O, r *rand.Rand) {
 	x := c.NewIndex(s, o)
 	answers := c.answers(x, s, keys)
 	unshared(t, s, answers)
+	unshared(t, values(answers), c.answers(x, s, keys)) // nor with another answer of the same Index
 	shuffled := Shuffled(s, r)
 	again := c.NewIndex(shuffled, o)
 	c.same(t, "with the slices in another order", answers, c.answers(again, shuffled, keys))
@@ -112,15 +121,27 @@ func (c Core[X, S, A, O, E]) Check(t testing.TB, s S, o O, r *rand.Rand) {
 // unshared fails if an answer shares memory with the snapshot.
 func unshared(t testing.TB, s any, answers []Answer) {
 	t.Helper()
-	given := make(map[string]any, len(answers))
-	for _, a := range answers {
+	given := make([]any, len(answers)) // by number: a question may be long
+	for i, a := range answers {
 		if !a.Shares {
-			given[a.Question] = []any{a.Value, a.Err}
+			given[i] = a.Value
 		}
 	}
 	if shared := aliasing.Shared(s, given); len(shared) > 0 {
-		t.Fatalf("answers share memory with the snapshot: %v", shared)
+		at := 0
+		_, _ = fmt.Sscanf(shared[0], "result[%d]", &at)
+		t.Fatalf("%s: the answer shares memory: %v", answers[at].Question, shared)
 	}
+}
+
+// values are the answers without their errors, which never change.
+func values(answers []Answer) (values []any) {
+	for _, a := range answers {
+		if !a.Shares {
+			values = append(values, a.Value)
+		}
+	}
+	return values
 }
 
 // answers asks the questions that every Index has, and those of the package.
@@ -185,8 +206,8 @@ func (c Core[X, S, A, O, E]) agree(t testing.TB, x X, s S, o O, keys []purekube.
 		t.Fatalf("ExplainAll: the error is\n%s\nand that of PlanAll\n%s", text(err), text(whole))
 	}
 	if wrong := x.Err(); errors.Is(wrong, purekube.ErrNil) != c.anyObject(s, isNil) ||
-		errors.Is(wrong, purekube.ErrDuplicate) != c.anyObject(s, c.isTwice) {
-		t.Fatalf("a nil object: %v, a name twice: %v, and Err says %v", c.anyObject(s, isNil), c.anyObject(s, c.isTwice),
+		errors.Is(wrong, purekube.ErrDuplicate) != c.anyObject(s, c.isAmbiguous) {
+		t.Fatalf("a nil object: %v, a name twice: %v, and Err says %v", c.anyObject(s, isNil), c.anyObject(s, c.isAmbiguous),
 			wrong)
 	}
 	explained := map[purekube.Key]E{}
@@ -249,13 +270,20 @@ func (c Core[X, S, A, O, E]) agree(t testing.TB, x X, s S, o O, keys []purekube.
 			t.Fatalf("%s (-ExplainAll +Explain): %s", key, diff)
 		case there && keyOf(e) != key:
 			t.Fatalf("Explain %s is about %s", key, keyOf(e))
-		case there != !isNotFound(err) && reflect.ValueOf(e).FieldByName("Reasons").Len() > 0:
+		case there != (!isNotFound(err) && !c.undecided(e)):
 			t.Fatalf("ExplainAll has %s: %v, and Explain says %v", key, there, err)
 		case isNotFound(err) && !plan.Empty():
 			t.Fatalf("%s is not there, and has a plan: %+v", key, plan)
 		}
 	}
 	return outcomes
+}
+
+func (c Core[X, S, A, O, E]) undecided(e E) bool {
+	if c.Undecided != nil {
+		return c.Undecided(e)
+	}
+	return reflect.ValueOf(e).FieldByName("Reasons").Len() == 0
 }
 
 // requests holds what an action says to the action.
@@ -311,10 +339,10 @@ func (c Core[X, S, A, O, E]) CheckChanges(
 		after := from.s
 		if r.IntN(3) == 0 {
 			next, keys = from.x.Without(given)
-			after = c.without(from.s, changed)
+			after = c.Without(from.s, changed)
 		} else {
 			next, keys = from.x.With(given)
-			after = c.with(from.s, changed)
+			after = c.With(from.s, changed)
 		}
 		clearAll(given) // it belongs to the caller
 		if c.Moved != nil {
@@ -344,6 +372,13 @@ func (c Core[X, S, A, O, E]) CheckChanges(
 		}
 	}
 	return affected, all
+}
+
+// CheckSame asks two Indexes of one snapshot all questions.
+func (c Core[X, S, A, O, E]) CheckSame(t testing.TB, how string, want, got X, s S) {
+	t.Helper()
+	keys := c.keys(s)
+	c.same(t, how, c.answers(want, s, keys), c.answers(got, s, keys))
 }
 
 // named fails if the outcome of a key that is not affected is another one after the change.

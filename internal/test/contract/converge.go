@@ -54,12 +54,11 @@ func (c Core[X, S, A, O, E]) CheckConverges(t testing.TB, s S, o O) {
 		}
 		busy := false
 		var next time.Time
-		clear(answers) // an answer is for one plan
-		last = nil
+		asked := false
 		for _, out := range outcomes {
 			for _, n := range out.Result.Needs {
 				answers[n] = lookUp(server, n)
-				busy = true
+				busy, asked = true, true
 				last = append(last, n.String())
 			}
 			for _, a := range out.Result.Actions {
@@ -73,7 +72,12 @@ func (c Core[X, S, A, O, E]) CheckConverges(t testing.TB, s S, o O) {
 			}
 			busy = true
 			// Another plan of this round may have changed the object: that refuses a call, which the next round makes.
-			_, _ = purekube.CarryOut(out.Result.Actions, server.Do, nil)
+			if _, err := purekube.CarryOut(out.Result.Actions, server.Do, nil); err != nil {
+				last = append(last, err.Error())
+			}
+		}
+		if !asked {
+			clear(answers) // they are for the plans that asked
 		}
 		switch {
 		case busy:
@@ -83,7 +87,7 @@ func (c Core[X, S, A, O, E]) CheckConverges(t testing.TB, s S, o O) {
 			now.Set(reflect.ValueOf(next))
 		}
 	}
-	t.Fatalf("there is no end of it: %v", last)
+	t.Fatalf("there is no end of it: %q", last[max(0, len(last)-20):])
 }
 
 // stored is the snapshot with what the server has of its kinds.

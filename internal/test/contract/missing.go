@@ -73,7 +73,7 @@ func (c Core[X, S, A, O, E]) CheckMissing(t testing.TB, s S, o O) {
 		t.Helper()
 		for p, n := range c.Permits(damaged, o) {
 			if p.What != Anything && n > max(0, before[p]) && before[Permit{p.Key, Anything}] == 0 {
-				t.Fatalf("with %s: %s: %s: %d, and %d without that", what, p.Key, p.What, n, before[p])
+				t.Fatalf("with %s: %s: %q: %d, and %d without that", what, p.Key, p.What, n, before[p])
 			}
 		}
 	}

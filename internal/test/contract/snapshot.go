@@ -74,9 +74,9 @@ func (c Core[X, S, A, O, E]) keys(s S) []purekube.Key {
 	return slices.Compact(keys)
 }
 
-// with is what With makes of a snapshot.
-func (c Core[X, S, A, O, E]) with(s, changed S) S {
-	s = c.without(s, onlySlices(changed))
+// With is what With makes of a snapshot.
+func (c Core[X, S, A, O, E]) With(s, changed S) S {
+	s = c.Without(s, onlySlices(changed))
 	from := reflect.ValueOf(changed)
 	i := 0
 	fields(&s, func(_ string, field reflect.Value) {
@@ -104,8 +104,8 @@ func (c Core[X, S, A, O, E]) with(s, changed S) S {
 	return s
 }
 
-// without is what Without makes of a snapshot.
-func (c Core[X, S, A, O, E]) without(s, gone S) S {
+// Without is what Without makes of a snapshot.
+func (c Core[X, S, A, O, E]) Without(s, gone S) S {
 	s = Shallow(s)
 	from := reflect.ValueOf(gone)
 	i := 0
@@ -360,6 +360,11 @@ func (c Core[X, S, A, O, E]) isTwice(list reflect.Value, at int) bool {
 		}
 	}
 	return false
+}
+
+// isAmbiguous is isTwice where that is an error.
+func (c Core[X, S, A, O, E]) isAmbiguous(list reflect.Value, at int) bool {
+	return kindOf(list.Type().Elem()) != c.Merged && c.isTwice(list, at)
 }
 
 // Plain reports whether no object of the snapshot is nil, without a name, or there twice.
