@@ -115,7 +115,7 @@ func keys(names ...string) []purekube.Key {
 // snapshot is what it is afterwards.
 func affected(t *testing.T, after servicecidr.Snapshot, oldObj, newObj servicecidr.Snapshot, o servicecidr.Options) []purekube.Key {
 	t.Helper()
-	before := servicecidr.NewIndex(put(remove(after, newObj), oldObj), o)
+	before := servicecidr.NewIndex(theContract.With(theContract.Without(after, newObj), oldObj), o)
 	if len(newObj.ServiceCIDRs)+len(newObj.IPAddresses) > 0 {
 		_, named := before.With(newObj)
 		return named

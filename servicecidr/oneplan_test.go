@@ -15,19 +15,6 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Plan and PlanAll leave out addresses that decide nothing. They answer as an Index of all of them does.
-func TestPropPlansReadEnoughAddresses(t *testing.T) {
-	n := decisions{}
-	forSeeds(t, 1500, func(t *testing.T, seed uint64, r *rand.Rand) {
-		s := randomSnapshot(r, nasty{specs: seed%2 == 0, objects: seed%3 == 0})
-		for _, o := range modes() {
-			n.count(requireReadEnough(t, s, o, fmt.Sprintf("seed %d", seed)))
-		}
-	})
-	require.Greater(t, n.blocked, 100, "too few deletions are blocked")
-	require.Greater(t, n.free, 100, "too few finalizers go")
-}
-
 // The same with every address of a small space alone, and with a few of them, most of which are the network or broadcast
 // address of some prefix. IPv4-mapped prefixes have the numbers of IPv4 ones. Some labels name another family.
 func TestPlansReadEnoughAddressesOfASmallSpace(t *testing.T) {

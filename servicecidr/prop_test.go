@@ -15,7 +15,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -206,40 +205,6 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 			require.Greater(t, n, 1000, "%s is rare: %v", kind, kinds)
 		}
 	}
-}
-
-// The same snapshot gives the same answers in every order of its slices, from Plan and PlanAll;
-// it is left as it was, and nothing returned is a part of it.
-func TestContract(t *testing.T) {
-	forSeeds(t, 2000, func(t *testing.T, seed uint64, r *rand.Rand) {
-		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
-		before := deepCopy(s)
-		for _, o := range modes() {
-			all := planAll(s, o)
-			again := planAll(shuffled(t, seed, s), o)
-			require.Empty(t, cmp.Diff(all, again, compareErrors), "seed %d", seed)
-			require.Empty(t, aliasing.Shared(s, all), "seed %d", seed)
-			require.True(t, slices.IsSortedFunc(all, func(a, b servicecidr.Outcome) int {
-				return a.Key.Compare(b.Key)*2 + 1
-			}), "seed %d: each key once, sorted", seed)
-			for _, name := range of("a", "b", "c", "h", "", "not there") {
-				one, err := servicecidr.Plan(s, servicecidr.Key(name), o)
-				require.Empty(t, diff(outcomeOf(all, name).Result, one), "seed %d, %s", seed, name)
-				require.Subset(t, problemsOf(t, err), problemsOf(t, outcomeOf(all, name).Err), "seed %d, %s", seed, name)
-				d, derr := servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.Key(name), 0)
-				d2, derr2 := servicecidr.NewIndex(shuffled(t, seed, s), o).CheckDeletion(servicecidr.Key(name), 0)
-				require.Empty(t, diff(d, d2), "seed %d", seed)
-				require.Equal(t, problemsOf(t, derr), problemsOf(t, derr2), "seed %d", seed)
-				require.Empty(t, aliasing.Shared(s, d), "seed %d", seed)
-				for _, a := range one.Actions {
-					if _, goes := a.(servicecidr.RemoveFinalizer); goes {
-						require.True(t, d.Safe, "seed %d, %s", seed, name)
-					}
-				}
-			}
-		}
-		require.Equal(t, before, s, "seed %d", seed)
-	})
 }
 
 // Carried out, a plan leaves nothing to do; and step by step, in any order of objects and with
