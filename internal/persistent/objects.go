@@ -1,7 +1,6 @@
 package persistent
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -29,12 +28,12 @@ import (
 // Edit. Use a [TermIndex] to find objects by their fields.
 type Objects[T any, P snapshot.Object[T]] struct {
 	kind string
-	// base holds the objects of the last pass.
-	base *snapshot.Table[T, P]
-	// changed holds, by the position of a name in base, the object put there since, nil for a name that has none now,
-	// or several. added holds the objects of other names.
-	changed cells[P]
-	added   *Map[hashedName, P]
+	// cluster reports that the kind has no namespaces. If an object has a namespace anyway, it is ignored.
+	cluster bool
+	base    *pass[T, P]
+	// changed holds the names that were changed since the last pass, each with its only object, nil if it has none now,
+	// or several.
+	changed *Map[types.NamespacedName, P]
 	// several holds the objects of the ambiguous names.
 	several *Map[types.NamespacedName, []P]
 	// unique is the number of names that one object has, twins how many objects of base beyond the first of
@@ -44,6 +43,24 @@ type Objects[T any, P snapshot.Object[T]] struct {
 	// sorted. The slice is shared with other collections.
 	hasNil   bool
 	nameless []string
+}
+
+// pass has the objects that a collection had when all were last looked at. It is never written to afterwards.
+type pass[T any, P snapshot.Object[T]] struct {
+	list []P
+	// only finds the only object of a name. It has nil for a name that several objects have.
+	only map[types.NamespacedName]P
+}
+
+func (p *pass[T, P]) anyAmbiguous() bool { return len(p.only) < len(p.list) }
+
+// ambiguous reports whether several objects had that name.
+func (p *pass[T, P]) ambiguous(name types.NamespacedName) bool {
+	if !p.anyAmbiguous() {
+		return false
+	}
+	object, known := p.only[name]
+	return known && object == nil
 }
 
 // Change is a change of a name: the objects that had the name before, and the objects that have it after. Each list
@@ -66,20 +83,6 @@ func only[P any](list []P) (object P) {
 	return object
 }
 
-// hashedName is a name behind its hash, so that a search of a map compares numbers that lie in the map's nodes,
-// and reads the text of one name at its end.
-type hashedName struct {
-	hash uint64
-	types.NamespacedName
-}
-
-func compareHashedNames(a, b hashedName) int {
-	if c := cmp.Compare(a.hash, b.hash); c != 0 {
-		return c
-	}
-	return CompareNames(a.NamespacedName, b.NamespacedName)
-}
-
 // CompareNames sorts by namespace, then by name.
 func CompareNames(a, b types.NamespacedName) int {
 	if a.Namespace != b.Namespace {
@@ -94,18 +97,23 @@ const fewChanges = 64
 // NewObjects returns the collection of the objects in a slice of a snapshot. Nil pointers, objects without a name
 // and several objects of one name may be in it. The slice is not kept.
 func NewObjects[T any, P snapshot.Object[T]](kind string, list []P) *Objects[T, P] {
-	return newObjects(kind, snapshot.NewTable[T, P](kind, nil), list)
+	o := &Objects[T, P]{kind: kind}
+	return o.arranged(o.named(list))
 }
 
 // NewClusterObjects is NewObjects for a kind that has no namespaces: the namespace of a name is empty, and one that
 // an object has all the same is passed over.
 func NewClusterObjects[T any, P snapshot.Object[T]](kind string, list []P) *Objects[T, P] {
-	return newObjects(kind, snapshot.NewClusterTable[T, P](kind, nil), list)
+	o := &Objects[T, P]{kind: kind, cluster: true}
+	return o.arranged(o.named(list))
 }
 
-func newObjects[T any, P snapshot.Object[T]](kind string, empty *snapshot.Table[T, P], list []P) *Objects[T, P] {
-	o := &Objects[T, P]{kind: kind, base: empty}
-	return o.arranged(empty.With(o.named(list)))
+// keyOf is the name of an object in this collection.
+func (o *Objects[T, P]) keyOf(object P) types.NamespacedName {
+	if o.cluster {
+		return types.NamespacedName{Name: object.GetName()}
+	}
+	return snapshot.KeyOf(object)
 }
 
 // named returns the objects that have a name, in a slice of its own, and notes if others were among them.
@@ -116,7 +124,7 @@ func (o *Objects[T, P]) named(list []P) []P {
 		case object == nil:
 			o.hasNil = true
 		case object.GetName() == "":
-			namespace := o.base.KeyOf(object).Namespace
+			namespace := o.keyOf(object).Namespace
 			if at, known := slices.BinarySearch(o.nameless, namespace); !known {
 				o.nameless = slices.Insert(slices.Clone(o.nameless), at, namespace)
 			}
@@ -127,22 +135,25 @@ func (o *Objects[T, P]) named(list []P) []P {
 	return named
 }
 
-// arranged gives a new collection the objects of a table.
-func (o *Objects[T, P]) arranged(base *snapshot.Table[T, P]) *Objects[T, P] {
-	o.base, o.unique, o.twins = base, base.Len(), 0
-	o.changed, o.added = cells[P]{}, NewMap[hashedName, P](compareHashedNames)
-	o.several = NewMap[types.NamespacedName, []P](CompareNames)
-	if base.AnyAmbiguous() {
-		several := o.several.Edit()
-		for object := range base.All() {
-			if name := base.KeyOf(object); base.Ambiguous(name) {
-				versions, _ := several.Get(name)
-				several.Set(name, append(versions, object))
-				o.unique--
-			}
+// arranged gives a new collection these objects, all of which have a name. It keeps the list.
+func (o *Objects[T, P]) arranged(list []P) *Objects[T, P] {
+	o.base = &pass[T, P]{list, make(map[types.NamespacedName]P, len(list))}
+	several := NewMap[types.NamespacedName, []P](CompareNames).Edit()
+	for _, object := range list {
+		name := o.keyOf(object)
+		switch first, known := o.base.only[name]; {
+		case !known:
+			o.base.only[name] = object
+		case first != nil:
+			o.base.only[name] = nil
+			several.Set(name, []P{first, object})
+		default:
+			versions, _ := several.Get(name)
+			several.Set(name, append(versions, object))
 		}
-		o.several = several.Map()
 	}
+	o.changed, o.several = NewMap[types.NamespacedName, P](CompareNames), several.Map()
+	o.unique, o.twins = len(o.base.only)-o.several.Len(), 0
 	return o
 }
 
@@ -155,27 +166,12 @@ func (o *Objects[T, P]) Len() int { return o.unique + o.several.Len() }
 
 // Find returns the only object of that name; nil if there is none, or if there are several.
 func (o *Objects[T, P]) Find(name types.NamespacedName) (object P) {
-	hash := o.base.Hash(name)
-	if at, inBase := o.base.Position(hash, name); inBase {
-		return o.at(at, name)
-	}
-	if o.added.Len() > 0 {
-		object, _ = o.added.Get(hashedName{hash, name})
-	}
-	return object
-}
-
-// at is Find for a name at that position in base.
-func (o *Objects[T, P]) at(position int, name types.NamespacedName) P {
-	if o.changed.len > 0 {
-		if object, changed := o.changed.get(position); changed {
+	if o.changed.Len() > 0 {
+		if object, changed := o.changed.Get(name); changed {
 			return object
 		}
 	}
-	if o.base.Ambiguous(name) {
-		return nil
-	}
-	return o.base.At(position)
+	return o.base.only[name]
 }
 
 // Lookup is Find, with the error for a name that several objects have.
@@ -211,19 +207,16 @@ func (o *Objects[T, P]) Versions(name types.NamespacedName) []P {
 // All returns the objects that Find finds, each once, in no particular order.
 func (o *Objects[T, P]) All() iter.Seq[P] {
 	return func(yield func(P) bool) {
-		for _, object := range o.added.All() {
-			if !yield(object) {
+		for _, object := range o.changed.All() {
+			if object != nil && !yield(object) {
 				return
 			}
 		}
-		if !o.changed.root.each(func(object P) bool { return object == nil || yield(object) }) {
-			return
-		}
-		same := o.changed.len == 0 && !o.base.AnyAmbiguous()
-		for position := range o.base.Len() {
-			object := o.base.At(position)
+		same := o.changed.Len() == 0 && !o.base.anyAmbiguous()
+		for _, object := range o.base.list {
 			if !same {
-				if _, changed := o.changed.get(position); changed || o.base.Ambiguous(o.base.KeyOf(object)) {
+				name := o.keyOf(object)
+				if _, changed := o.changed.Get(name); changed || o.base.ambiguous(name) {
 					continue
 				}
 			}
@@ -347,13 +340,13 @@ func (o *Objects[T, P]) Without(gone []P) (next *Objects[T, P], changes []Change
 
 // replaced puts the objects, all of which have a name, or removes the objects of their names.
 func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]) {
-	slices.SortStableFunc(by, func(a, b P) int { return CompareNames(o.base.KeyOf(a), o.base.KeyOf(b)) })
+	slices.SortStableFunc(by, func(a, b P) int { return CompareNames(o.keyOf(a), o.keyOf(b)) })
 	e := o.Edit()
 	changes := make([]Change[P], 0, len(by))
 	for i := 0; i < len(by); {
-		c := Change[P]{Name: o.base.KeyOf(by[i])}
+		c := Change[P]{Name: o.keyOf(by[i])}
 		n := 1
-		for i+n < len(by) && o.base.KeyOf(by[i+n]) == c.Name {
+		for i+n < len(by) && o.keyOf(by[i+n]) == c.Name {
 			n++
 		}
 		if keep {
@@ -375,15 +368,14 @@ func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]
 
 // Edit begins a number of changes that make one other collection.
 func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
-	return &ObjectsEdit[T, P]{next: *o, owner: &owner{}}
+	return &ObjectsEdit[T, P]{next: *o}
 }
 
 // ObjectsEdit is a collection of objects in the making. It belongs to one goroutine.
 type ObjectsEdit[T any, P snapshot.Object[T]] struct {
-	next  Objects[T, P]
-	owner *owner
-	// added is the map of this name in next in the making. Nil: it has not changed.
-	added *Edit[hashedName, P]
+	next Objects[T, P]
+	// changed is the map of this name in next in the making. Nil: it has not changed.
+	changed *Edit[types.NamespacedName, P]
 }
 
 // Find returns the only object of that name as the changes so far leave it, or nil.
@@ -391,7 +383,7 @@ func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P { return e.next.Fi
 
 // Put adds the object, which replaces all objects of its name.
 func (e *ObjectsEdit[T, P]) Put(object P) {
-	e.replace(e.next.base.KeyOf(object), object, nil)
+	e.replace(e.next.keyOf(object), object, nil)
 }
 
 // Delete takes away the objects of that name, if there are any.
@@ -400,12 +392,10 @@ func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, 
 // replace replaces the objects of that name by one object, or by several, whose slice it keeps. It returns the
 // replaced objects: the only object, or the versions.
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
-	hashed := hashedName{e.next.base.Hash(name), name}
-	at, inBase := e.next.base.Position(hashed.hash, name)
-	if inBase {
-		object = e.next.at(at, name)
-	} else {
-		object, _ = e.next.added.Get(hashed)
+	first, inBase := e.next.base.only[name]
+	object, touched := e.next.changed.Get(name)
+	if !touched {
+		object = first
 	}
 	if object != nil {
 		e.next.unique--
@@ -413,26 +403,22 @@ func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P
 		if versions, _ = e.next.several.Get(name); versions != nil {
 			e.next.several = e.next.several.Without(name)
 		}
-		if inBase && e.next.base.Ambiguous(name) {
-			if _, changed := e.next.changed.get(at); !changed {
-				e.next.twins += len(versions) - 1
-			}
+		if inBase && !touched {
+			e.next.twins += len(versions) - 1
 		}
 	}
 	if by != nil {
 		e.next.unique++
 	}
-	if inBase {
-		e.next.changed = e.next.changed.with(at, by, e.owner)
-	} else if by != nil || object != nil {
-		if e.added == nil {
-			e.added = e.next.added.Edit()
-			e.next.added = e.added.next
+	if by != nil || object != nil || inBase {
+		if e.changed == nil {
+			e.changed = e.next.changed.Edit()
+			e.next.changed = e.changed.next
 		}
-		if by != nil {
-			e.added.Set(hashed, by)
+		if by != nil || inBase {
+			e.changed.Set(name, by)
 		} else {
-			e.added.Delete(hashed)
+			e.changed.Delete(name)
 		}
 	}
 	if len(several) > 1 {
@@ -446,11 +432,11 @@ func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
 	next := e.next
 	// base keeps objects in memory that were replaced or taken away since, so this bounds how many of them there
 	// are, too.
-	old := next.changed.len + next.added.Len() + next.twins
-	if empty := next.Len() == 0 && next.base.Len() > 0; !empty && (old < fewChanges || old < next.base.Len()/2) {
+	old, had := next.changed.Len()+next.twins, len(next.base.list)
+	if empty := next.Len() == 0 && had > 0; !empty && (old < fewChanges || old < had/2) {
 		return &next
 	}
-	return next.arranged(next.base.With(slices.AppendSeq(make([]P, 0, next.Len()), next.AllVersions())))
+	return next.arranged(slices.AppendSeq(make([]P, 0, next.Len()), next.AllVersions()))
 }
 
 // Follow returns the values that are kept by the names of objects, after these changes: of gives the value of an

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"hash/maphash"
 	"iter"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -39,7 +38,7 @@ func (h Hash) Term(about uint64, texts ...string) uint64 {
 // were last arranged are found too, so the caller looks at each.
 //
 // It follows the [Objects] that it is made from, and is rebuilt when they are. It is arranged in one pass when it is
-// first asked, and takes 4 bytes for each term of each object, and at most 32 for each different term. What was changed
+// first asked, and takes 4 bytes for each term of each object, and at most 44 for each different term. What was changed
 // since lies in a sorted map over that, so a change costs O(log n) for each term of the object.
 type TermIndex[T any, P snapshot.Object[T]] struct {
 	of      func(terms []uint64, object P) []uint64
@@ -86,7 +85,7 @@ func (x *TermIndex[T, P]) With(objects *Objects[T, P], changes []Change[P]) *Ter
 	var added *Edit[addedTerm, struct{}]
 	for _, c := range changes {
 		had, has := x.termsOf(c.Before), x.termsOf(c.After)
-		twins := objects.base.Ambiguous(c.Name)
+		twins := objects.base.ambiguous(c.Name)
 		if slices.Equal(had, has) && !twins {
 			continue
 		}
@@ -99,7 +98,7 @@ func (x *TermIndex[T, P]) With(objects *Objects[T, P], changes []Change[P]) *Ter
 			}
 		}
 		var inBase []uint64
-		if object := objects.base.Find(c.Name); object != nil {
+		if object := objects.base.only[c.Name]; object != nil {
 			inBase = x.termsOf([]P{object})
 		}
 		for _, term := range has {
@@ -154,10 +153,10 @@ func (x *TermIndex[T, P]) Versions(terms ...uint64) iter.Seq[P] {
 // each calls f for the objects or versions that are found, until it returns false.
 func (x *TermIndex[T, P]) each(terms []uint64, f func(object P, versions []P) bool) {
 	base, o := x.table(), x.objects
-	untouched := o.changed.len == 0 && !o.base.AnyAmbiguous()
+	untouched := o.changed.Len() == 0 && !o.base.anyAmbiguous()
 	for _, term := range terms {
 		for _, position := range base.positionsOf(term) {
-			object, versions := o.base.At(int(position)), []P(nil)
+			object, versions := o.base.list[position], []P(nil)
 			if !untouched {
 				if object, versions = x.now(int(position)); object == nil && versions == nil {
 					continue
@@ -182,13 +181,10 @@ func (x *TermIndex[T, P]) each(terms []uint64, f func(object P, versions []P) bo
 // now returns what is to be found in the place of the object at a position in base.
 func (x *TermIndex[T, P]) now(position int) (P, []P) {
 	o := x.objects
-	object := o.base.At(position)
-	name := o.base.KeyOf(object)
-	twins := o.base.Ambiguous(name)
-	if twins {
-		position, _ = o.base.Position(o.base.Hash(name), name) // of the first, where a change is noted
-	}
-	current, changed := o.changed.get(position)
+	object := o.base.list[position]
+	name := o.keyOf(object)
+	twins := o.base.ambiguous(name)
+	current, changed := o.changed.Get(name)
 	switch {
 	case !changed && !twins:
 		return object, nil
@@ -235,7 +231,7 @@ func (x *TermIndex[T, P]) Count(term uint64, atMost int) int {
 // Rarest returns the position of the alternative that finds the fewest objects by all of its terms, or the first such
 // alternative. There must be at least one alternative.
 func (x *TermIndex[T, P]) Rarest(alternatives [][]uint64) int {
-	rarest, fewest := 0, x.objects.base.Len()+x.added.Len()+1
+	rarest, fewest := 0, len(x.objects.base.list)+x.added.Len()+1
 	for i, terms := range alternatives {
 		count := 0
 		for _, term := range terms {
@@ -251,80 +247,53 @@ func (x *TermIndex[T, P]) Rarest(alternatives [][]uint64) int {
 }
 
 func (x *TermIndex[T, P]) table() *termTable {
-	x.base.arrange.Do(func() { fill(x.base, x.objects.base.All(), x.objects.base.Len(), x.of) })
+	x.base.arrange.Do(func() { fill(x.base, x.objects.base.list, x.of) })
 	return x.base
 }
 
-// termTable knows at which positions of a slice a term is: a hash table of numbers of terms.
+// termTable knows at which positions of a slice a term is.
 type termTable struct {
 	arrange sync.Once
-	// terms are the different ones. The positions of terms[n] are positions[first[n]:first[n+1]].
-	terms            []uint64
+	// numbers has the different terms, counted from 0. The positions of number n are positions[first[n]:first[n+1]].
+	numbers          map[uint64]int32
 	first, positions []int32
-	// slots have numbers of terms, counted from 1.
-	slots []int32
-	shift int
 }
 
-// slot returns the place of a term, or the free one where it belongs.
-func (t *termTable) slot(term uint64) *int32 {
-	for at := (term * 0x9E3779B97F4A7C15) >> t.shift; ; at = (at + 1) & uint64(len(t.slots)-1) {
-		if n := t.slots[at]; n == 0 || t.terms[n-1] == term {
-			return &t.slots[at]
-		}
-	}
-}
-
-// grow makes slots for at least as many terms.
-func (t *termTable) grow(terms int) {
-	size := bits.Len(uint(max(terms, 1)*3/2 + 1))
-	t.slots, t.shift = make([]int32, 1<<size), 64-size
-	for i, term := range t.terms {
-		*t.slot(term) = int32(i + 1)
-	}
-}
-
-func fill[P any](t *termTable, objects iter.Seq[P], size int, of func([]uint64, P) []uint64) {
-	numbers := make([]int32, 0, 2*size)
-	ends := make([]int32, 0, size)
+func fill[P any](t *termTable, objects []P, of func([]uint64, P) []uint64) {
+	t.numbers = make(map[uint64]int32, len(objects))
+	// found has the numbers of the terms of all objects, one object after the other, and ends where each one's end.
+	found := make([]int32, 0, 2*len(objects))
+	ends := make([]int32, 0, len(objects))
 	// counts of objects and the last object, counted from 1, by number of the term.
 	type count struct{ objects, last int32 }
-	counts := make([]count, 0, size)
-	t.terms = make([]uint64, 0, size)
+	counts := make([]count, 0, len(objects))
 	var scratch []uint64
-	t.grow(size)
-	room := len(t.slots) * 2 / 3
-	for object := range objects {
+	for i, object := range objects {
 		scratch = of(scratch[:0], object)
 		for _, term := range scratch {
-			slot := t.slot(term)
-			if *slot == 0 {
-				if len(t.terms) == room {
-					t.grow(2 * room)
-					room = len(t.slots) * 2 / 3
-					slot = t.slot(term)
-				}
-				t.terms, counts = append(t.terms, term), append(counts, count{})
-				*slot = int32(len(t.terms))
+			n, known := t.numbers[term]
+			if !known {
+				n = int32(len(counts))
+				t.numbers[term] = n
+				counts = append(counts, count{})
 			}
-			if c := &counts[*slot-1]; c.last != int32(len(ends)+1) {
-				c.objects, c.last = c.objects+1, int32(len(ends)+1)
-				numbers = append(numbers, *slot-1)
+			if c := &counts[n]; c.last != int32(i+1) {
+				c.objects, c.last = c.objects+1, int32(i+1)
+				found = append(found, n)
 			}
 		}
-		ends = append(ends, int32(len(numbers)))
+		ends = append(ends, int32(len(found)))
 	}
-	t.terms = slices.Clone(t.terms) // without the room
 	t.first = make([]int32, len(counts)+1)
 	for n, c := range counts {
 		t.first[n+1] = t.first[n] + c.objects
 		counts[n].last = t.first[n]
 	}
-	t.positions = make([]int32, len(numbers))
+	t.positions = make([]int32, len(found))
 	at := int32(0)
 	for i, end := range ends {
 		for ; at < end; at++ {
-			c := &counts[numbers[at]]
+			c := &counts[found[at]]
 			t.positions[c.last] = int32(i)
 			c.last++
 		}
@@ -333,9 +302,9 @@ func fill[P any](t *termTable, objects iter.Seq[P], size int, of func([]uint64, 
 
 // positionsOf returns where the term is.
 func (t *termTable) positionsOf(term uint64) []int32 {
-	n := *t.slot(term)
-	if n == 0 {
+	n, known := t.numbers[term]
+	if !known {
 		return nil
 	}
-	return t.positions[t.first[n-1]:t.first[n]]
+	return t.positions[t.first[n]:t.first[n+1]]
 }
