@@ -46,3 +46,20 @@ func TestAnotherNodeLikeAnUnknownOne(t *testing.T) {
 	require.Equal(t, []string{"n0", "n1", "n2"}, blockers[0].Nodes)
 	require.Equal(t, []Fix{{Kind: FixAnotherNode, Played: 2, Frees: []string{"n0", "n1"}, Clears: []string{"n0", "n1"}, Rounds: 1}}, blockers[0].Fixes)
 }
+
+// Another node like the drained one has another name, also in its label: a pod that selects the name of the drained one finds no place.
+func TestAnotherNodeHasAnotherHostname(t *testing.T) {
+	s := threeNodes(maxUnavailable("1"))
+	s.Pods[0].Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n0"}
+	x := disruption.NewIndex(s, disruption.Options{})
+	o := Options{Nodes: nodes(3, allocatable("pods", "10", "cpu", "1"), func(n *corev1.Node) {
+		n.Labels = map[string]string{corev1.LabelHostname: n.Name, "pool": "a"}
+	})}
+	drains, err := Each(x, []string{"n0", "n1"}, o)
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, o)
+	require.Len(t, blockers, 1)
+	require.Equal(t, []string{"n0", "n1"}, blockers[0].Nodes)
+	require.Equal(t, []Fix{{Kind: FixAnotherNode, Played: 2, Frees: []string{"n1"}, Clears: []string{"n1"}, Rounds: 1}}, blockers[0].Fixes)
+	require.Equal(t, "n1", o.Nodes[1].Labels[corev1.LabelHostname], "the nodes of the options are not written to")
+}

@@ -3,6 +3,7 @@ package drain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -260,12 +261,17 @@ func (f *fixer) anotherNode(nodes []string) Fix {
 	return f.freedBy(Fix{Kind: FixAnotherNode}, withCauses(drains))
 }
 
-// like is a node with the labels, the taints and the allocatable resources of another, that is ready.
+// like is a node with the labels, the taints and the allocatable resources of another, that is ready. Its name is
+// another one.
 func like(of *inventory, i int) *corev1.Node {
 	n := of.nodes[i]
 	another := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name + "-another", Labels: n.Labels}}
 	for _, taken := of.find(another.Name); taken; _, taken = of.find(another.Name) {
 		another.Name += "-another"
+	}
+	if _, labelled := n.Labels[corev1.LabelHostname]; labelled {
+		another.Labels = maps.Clone(n.Labels)
+		another.Labels[corev1.LabelHostname] = another.Name
 	}
 	another.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable || t.Key == corev1.TaintNodeNotReady ||
