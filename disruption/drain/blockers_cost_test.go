@@ -2,11 +2,15 @@ package drain
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -62,4 +66,39 @@ func TestAnotherNodeHasAnotherHostname(t *testing.T) {
 	require.Equal(t, []string{"n0", "n1"}, blockers[0].Nodes)
 	require.Equal(t, []Fix{{Kind: FixAnotherNode, Played: 2, Frees: []string{"n1"}, Clears: []string{"n1"}, Rounds: 1}}, blockers[0].Fixes)
 	require.Equal(t, "n1", o.Nodes[1].Labels[corev1.LabelHostname], "the nodes of the options are not written to")
+}
+
+// No workload has more replicas than fit into int32.
+func TestMoreReplicasThanThereCanBe(t *testing.T) {
+	for _, replicas := range []int32{math.MaxInt32 - 1, math.MaxInt32} {
+		s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))},
+			ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(replicas))},
+			Pods:        []*corev1.Pod{pod("web-0", by("apps/v1", "ReplicaSet", "rs"), on("n0"))}}
+		x := disruption.NewIndex(s, disruption.Options{})
+		drains, err := Each(x, []string{"n0"}, Options{})
+		require.NoError(t, err)
+		fixes := Blockers(x, drains, Options{})[0].Fixes
+		require.Equal(t, replicas < math.MaxInt32, slices.ContainsFunc(fixes, func(f Fix) bool { return f.Kind == FixReplicas }), "%v", fixes)
+	}
+}
+
+// The pods of a StatefulSet have the ordinals that follow spec.ordinals.start: where one of these is there already, the set has more
+// pods than replicas.
+func TestMoreReplicasOfAStatefulSetThatStartsLater(t *testing.T) {
+	set := statefulSet("s", ptr.To(int32(1)))
+	set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
+	ofSet := by("apps/v1", "StatefulSet", "s")
+	for _, tc := range []struct {
+		other string
+		helps bool
+	}{{"s-1", true}, {"s-6", false}} {
+		s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
+			StatefulSets: []*appsv1.StatefulSet{set},
+			Pods:         []*corev1.Pod{pod("s-5", ofSet, on("n0")), pod(tc.other, ofSet, on("n1"))}}
+		x := disruption.NewIndex(s, disruption.Options{})
+		drains, err := Each(x, []string{"n0"}, Options{})
+		require.NoError(t, err)
+		fixes := Blockers(x, drains, Options{})[0].Fixes
+		require.Equal(t, tc.helps, slices.ContainsFunc(fixes, func(f Fix) bool { return f.Kind == FixReplicas }), "%s: %v", tc.other, fixes)
+	}
 }

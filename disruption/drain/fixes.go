@@ -400,9 +400,10 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 		return nil
 	}
 	scaled, object, replicas := scaledUp(f.x, pod, more)
-	if replicas == 0 {
+	if replicas <= 0 { // or more than int32 holds
 		return nil
 	}
+	first := f.x.WorkloadOf(pod.Namespace, metav1.GetControllerOfNoCopy(pod)).FirstOrdinal
 	placement := newPlacement(f.o.inventory, nil)
 	labels := stateOf(f.x, *ownerOf(pod), nil).labels(pod)
 	for i := range more {
@@ -411,7 +412,7 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 		another.Name, another.UID = fmt.Sprintf("%s-another-%d", pod.Name, i),
 			types.UID(fmt.Sprintf("%s/another-%d", pod.UID, i))
 		if object.Kind == statefulSetKind {
-			another.Name = fmt.Sprintf("%s-%d", object.Name, replicas-more+i)
+			another.Name = fmt.Sprintf("%s-%d", object.Name, int64(first)+int64(replicas-more+i))
 		}
 		if f.x.Pod(snapshot.KeyOf(another)) != nil {
 			return nil // it has more pods than replicas
