@@ -12,8 +12,8 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// A workload with a field that could not be read may have other replicas than were read. With the default of one replica, the budget of
-// 60 % of 5 pods let four of them go.
+// A workload with a field that could not be read may have other replicas than were read. With the default of one
+// replica, the budget of 60 % of 5 pods let four of them go.
 func TestWorkloadThatWasReadInPart(t *testing.T) {
 	const rest = `
 ---

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cell that is longer than a line runs over, and no other row is padded to it: one label of 70,000 characters made a table
-// of as many characters for each node.
+// A cell that is longer than a line runs over, and no other row is padded to it: one label of 70,000 characters made a
+// table of as many characters for each node.
 func TestTablesAreNotPaddedToALongCell(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
 	require.Equal(t, []string{

@@ -70,7 +70,8 @@ func TestIncompleteInput(t *testing.T) {
 	}
 }
 
-// A Node with a field that could not be read may have a taint that keeps the evicted pods away, and then the drain is not answered.
+// A Node with a field that could not be read may have a taint that keeps the evicted pods away, and then the drain is
+// not answered.
 func TestNodeThatWasReadInPart(t *testing.T) {
 	node := func(name, spec string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q},"spec":{%s},

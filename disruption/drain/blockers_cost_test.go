@@ -15,8 +15,8 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// Causes of the same nodes are compared with one drain of each node alone. It was played again for each cause, so n lookups that stop n
-// nodes took n² drains.
+// Causes of the same nodes are compared with one drain of each node alone. It was played again for each cause, so n
+// lookups that stop n nodes took n² drains.
 func TestBlockersPlayEachNodeAloneOnce(t *testing.T) {
 	const n = 60
 	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
@@ -35,8 +35,8 @@ func TestBlockersPlayEachNodeAloneOnce(t *testing.T) {
 	require.Equal(t, n, looked, "pods that are looked at")
 }
 
-// A change that cannot be played for a node is not counted as played for it: a node that is not among Options.Nodes has no other node
-// like it.
+// A change that cannot be played for a node is not counted as played for it: a node that is not among Options.Nodes has
+// no other node like it.
 func TestAnotherNodeLikeAnUnknownOne(t *testing.T) {
 	s := threeNodes(maxUnavailable("1"))
 	small := nodes(2, allocatable("pods", "10", "cpu", "1")) // n2 is not known
@@ -51,7 +51,8 @@ func TestAnotherNodeLikeAnUnknownOne(t *testing.T) {
 	require.Equal(t, []Fix{{Kind: FixAnotherNode, Played: 2, Frees: []string{"n0", "n1"}, Clears: []string{"n0", "n1"}, Rounds: 1}}, blockers[0].Fixes)
 }
 
-// Another node like the drained one has another name, also in its label: a pod that selects the name of the drained one finds no place.
+// Another node like the drained one has another name, also in its label: a pod that selects the name of the drained one
+// finds no place.
 func TestAnotherNodeHasAnotherHostname(t *testing.T) {
 	s := threeNodes(maxUnavailable("1"))
 	s.Pods[0].Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n0"}
@@ -82,8 +83,8 @@ func TestMoreReplicasThanThereCanBe(t *testing.T) {
 	}
 }
 
-// The pods of a StatefulSet have the ordinals that follow spec.ordinals.start: where one of these is there already, the set has more
-// pods than replicas.
+// The pods of a StatefulSet have the ordinals that follow spec.ordinals.start: where one of these is there already, the
+// set has more pods than replicas.
 func TestMoreReplicasOfAStatefulSetThatStartsLater(t *testing.T) {
 	set := statefulSet("s", ptr.To(int32(1)))
 	set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What the API server fills in where a pod is created counts also in a pod of a manifest: limits are requests where there are none, and
-// the ports of a pod in the network of its host are ports of the host.
+// What the API server fills in where a pod is created counts also in a pod of a manifest: limits are requests where
+// there are none, and the ports of a pod in the network of its host are ports of the host.
 func TestDefaultsOfTheAPIServer(t *testing.T) {
 	of := func(requests, limits corev1.ResourceList) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Requests: requests, Limits: limits}
