@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/purekube/purekube"
 )
@@ -33,7 +34,7 @@ func (w *CustomWorkload) groupKind() schema.GroupKind {
 }
 
 // customWorkload reads what workloads have from an object of any kind. It is nil for an object that has neither
-// replicas nor a template of pods.
+// replicas nor a template of pods. Keys are exact, as for the API server: encoding/json takes Replicas for replicas.
 func customWorkload(is metav1.TypeMeta, raw []byte) *CustomWorkload {
 	var text struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -43,7 +44,7 @@ func customWorkload(is metav1.TypeMeta, raw []byte) *CustomWorkload {
 			Template stdjson.RawMessage `json:"template"`
 		} `json:"spec"`
 	}
-	if err := stdjson.Unmarshal(raw, &text); err != nil || text.Metadata.Name == "" {
+	if err := json.Unmarshal(raw, &text); err != nil || text.Metadata.Name == "" {
 		return nil
 	}
 	w := &CustomWorkload{TypeMeta: is, ObjectMeta: text.Metadata}
@@ -61,7 +62,7 @@ func customWorkload(is metav1.TypeMeta, raw []byte) *CustomWorkload {
 // read is the value, or nil if it is absent or of another type.
 func read[T any](text stdjson.RawMessage) *T {
 	var value *T
-	if len(text) == 0 || stdjson.Unmarshal(text, &value) != nil {
+	if len(text) == 0 || json.Unmarshal(text, &value) != nil {
 		return nil
 	}
 	return value

@@ -1,12 +1,12 @@
 package manifests
 
 import (
-	stdjson "encoding/json"
 	"strconv"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -48,7 +48,7 @@ func scaledObject(is metav1.TypeMeta, raw []byte) *ScaledObject {
 			IdleReplicaCount *int32                                    `json:"idleReplicaCount"`
 		} `json:"spec"`
 	}
-	err := stdjson.Unmarshal(raw, &text)
+	err := json.Unmarshal(raw, &text)
 	if err != nil || text.Metadata.Name == "" || text.Spec.Target.Name == "" {
 		return nil
 	}
