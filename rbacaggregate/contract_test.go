@@ -3,11 +3,13 @@ package rbacaggregate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/contract"
 )
 
@@ -25,6 +27,7 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 	Words:         []string{"a", "b", "c", "r01", "true", "In", "NotIn", "Exists", "DoesNotExist", "get", "*", "pods"},
 	ClusterScoped: true,
 	Ask:           ask,
+	Also:          explainsRules,
 	Undecided:     func(e Explanation) bool { return len(e.Reasons) > 0 && e.Reasons[0].Code == ReasonNotAggregated },
 	Most:          0.8,
 	Actions:       []string{"SetRules"},
@@ -52,6 +55,25 @@ func ask(x *Index, s Snapshot) (answers []contract.Answer) {
 		add(fmt.Sprintf("PreviewRole %d", i), change, err)
 	}
 	return answers
+}
+
+// explainsRules: every rule comes from somewhere, and the last reason says what is planned.
+func explainsRules(t testing.TB, x *Index, key purekube.Key, out Outcome, e Explanation) {
+	_, planErr := x.Plan(key)
+	rules, err := x.Rules(key)
+	require.Equal(t, lines(planErr), lines(err))
+	_, err = x.Explain(key)
+	require.Equal(t, lines(planErr), lines(err))
+	require.Len(t, e.Rules, len(rules), key)
+	for k, c := range e.Rules {
+		require.Equal(t, rules[k], c.Rule)
+		require.NotEmpty(t, c.From, "%s: %v comes from somewhere", key, c.Rule)
+		require.True(t, slices.IsSorted(c.From))
+		for _, from := range c.From {
+			require.True(t, from == key.Name && len(e.Sources) == 0 || e.Path(from) != nil, "%s: no way to %s", key, from)
+		}
+	}
+	require.Equal(t, !out.Result.Empty(), e.Reasons[len(e.Reasons)-1].Code == ReasonRulesDiffer, key)
 }
 
 // grants are the rules that each ClusterRole has once the plans are carried out, and those that it has stored: these are

@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/contract"
 )
 
@@ -39,6 +41,10 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 			after.Step = o.stepTable().next(after.Step, n)
 		}
 		return after
+	},
+	Also: func(t testing.TB, _ *Index, key purekube.Key, out Outcome, e Explanation) {
+		code := e.Reasons[0].Code
+		require.Equal(t, out.Result.Empty(), code == ReasonAnnotationMatches || code == ReasonDuplicate, "Explain and Plan agree on %s", key)
 	},
 	Most:    0.3,
 	Actions: []string{"SetTTL"},

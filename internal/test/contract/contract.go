@@ -58,6 +58,8 @@ type Core[X Index[X, S, A, E], S any, A purekube.Action, O, E any] struct {
 	Settled func(x X, s S) S
 	// Moved changes what a change of objects changes besides them, in the snapshot after it. Nil: nothing.
 	Moved func(before, after S, o O) S
+	// Also checks what the package says about one key that is there. Nil: nothing.
+	Also func(t testing.TB, x X, key purekube.Key, outcome purekube.Outcome[A], explanation E)
 	// Undecided says whether ExplainAll leaves the explanation of an object out. Nil: if it has no Reasons.
 	Undecided func(E) bool
 	// Ignored are differences of outcomes that With and Without need not name a key for.
@@ -274,6 +276,8 @@ func (c Core[X, S, A, O, E]) agree(t testing.TB, x X, s S, o O, keys []purekube.
 			t.Fatalf("ExplainAll has %s: %v, and Explain says %v", key, there, err)
 		case isNotFound(err) && !plan.Empty():
 			t.Fatalf("%s is not there, and has a plan: %+v", key, plan)
+		case c.Also != nil && !isNotFound(err):
+			c.Also(t, one, key, purekube.Outcome[A]{Key: key, Result: plan, Err: byKey[key].Err}, e)
 		}
 	}
 	return outcomes
