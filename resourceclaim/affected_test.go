@@ -1,11 +1,9 @@
 package resourceclaim
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -157,90 +155,6 @@ func TestAffectedByTemplate(t *testing.T) {
 	require.Equal(t, []string{"Pod/ml/waits"}, texts(affectedByTemplate(s, newTemplate("t"), nil, Options{})), "its plan is an error now")
 	require.Empty(t, affectedByTemplate(s, nil, newTemplate("z"), Options{}))
 	require.Empty(t, affectedByTemplate(s, nil, nil, Options{}))
-}
-
-// After one event, every key whose plan is another one is named, and not all keys are.
-func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
-	named, all, kinds := 0, 0, map[string]int{}
-	seeded(t, 1500, func(t *testing.T, r *rand.Rand) {
-		g := generator{r, true}
-		s := g.snapshot()
-		s.Assumed = nil
-		o := modes[r.IntN(len(modes))].options
-		if r.IntN(2) == 0 {
-			o.PodGroupOf, s = groupOfLabel, g.withGroups(s)
-		}
-		pod, claim := g.joinedObjects(s, o)
-		after := s
-		var affected []purekube.Key
-		kind := ""
-		switch r.IntN(3) {
-		case 0:
-			name := g.podName()
-			var oldPod, newPod *corev1.Pod
-			oldPod, newPod, after.Pods, kind = changeOne(r, s.Pods, name, pod)
-			affected = affectedByPod(after, oldPod, newPod, o)
-			kind += " pod"
-		case 1:
-			name := g.claimName()
-			var oldClaim, newClaim *resourcev1.ResourceClaim
-			oldClaim, newClaim, after.Claims, kind = changeOne(r, s.Claims, name, claim)
-			affected = affectedByClaim(after, oldClaim, newClaim, o)
-			kind += " claim"
-		default:
-			var oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate
-			oldTemplate, newTemplate, after.Templates, kind = changeOne(r, s.Templates, g.one("t0", "t1"), g.template)
-			affected = affectedByTemplate(after, oldTemplate, newTemplate, o)
-			kind += " template"
-		}
-		kinds[kind]++
-		for _, key := range everyGroupKey() {
-			before, beforeErr := Plan(s, key, o)
-			now, nowErr := Plan(after, key, o)
-			differs := !cmp.Equal(before, now) || errorText(beforeErr) != errorText(nowErr)
-			if differs {
-				require.Contains(t, affected, key, "%s: %v %v, now %v %v", kind, lines(before.Actions), beforeErr, lines(now.Actions), nowErr)
-			}
-			all++
-		}
-		named += len(affected)
-	})
-	require.Less(t, named, all/3, "that would be all keys")
-	for _, verb := range []string{"added", "changed", "deleted"} {
-		for _, of := range []string{" pod", " claim", " template"} {
-			require.Greater(t, kinds[verb+of], few(20))
-		}
-	}
-}
-
-// changeOne adds, changes or deletes the object of that name.
-func changeOne[T interface{ GetName() string }](r *rand.Rand, objects []T, name string, made func(string) T) (oldObj, newObj T, after []T, kind string) {
-	after = slices.Clone(objects)
-	i := slices.IndexFunc(objects, func(o T) bool { return o.GetName() == name })
-	switch {
-	case i < 0:
-		newObj = made(name)
-		return oldObj, newObj, append(after, newObj), "added"
-	case r.IntN(2) == 0:
-		oldObj, newObj = objects[i], made(name)
-		after[i] = newObj
-		return oldObj, newObj, after, "changed"
-	default:
-		oldObj = objects[i]
-		return oldObj, newObj, slices.Delete(after, i, i+1), "deleted"
-	}
-}
-
-// everyKey are the keys of all objects that the generator makes.
-func everyKey() []purekube.Key {
-	var keys []purekube.Key
-	for _, name := range []string{"p0", "p1", "p2", "p3"} {
-		keys = append(keys, podKey(name))
-	}
-	for _, name := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
-		keys = append(keys, claimKey(name))
-	}
-	return keys
 }
 
 // Two pods have the name of the claim's owner, and neither is the owner. Whether the owner's UID was seen to be deleted

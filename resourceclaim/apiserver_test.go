@@ -19,6 +19,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/internal/test/contract"
 )
 
 var (
@@ -86,7 +87,7 @@ func (s *apiServer) record() {
 		st.claims = append(st.claims, c.DeepCopy())
 	}
 	for _, g := range s.groups {
-		st.groups = append(st.groups, copyGroups([]PodGroup{g})...)
+		st.groups = append(st.groups, contract.Copy([]PodGroup{g})...)
 	}
 	slices.SortFunc(st.groups, func(a, b PodGroup) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(st.pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -376,7 +377,7 @@ func (s *apiServer) applyGroupStatuses(name string, body []byte) error {
 	case apply.UID != "" && apply.UID != old.UID:
 		return errInvalid
 	}
-	g := copyGroups([]PodGroup{old})[0]
+	g := contract.Copy([]PodGroup{old})[0]
 	g.ResourceClaimStatuses = slices.DeleteFunc(g.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
 		return slices.Contains(s.applied[g.UID], st.Name) || statusNamed(apply.Status.ResourceClaimStatuses, st.Name) != nil
 	})

@@ -9,7 +9,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplainClaim(t *testing.T) {
@@ -239,19 +238,5 @@ func TestD8_ExplainHeldBack(t *testing.T) {
 			}
 			require.Zero(t, reserved, "%s %s: the plan reserves what Explain says", tc.pod, release)
 		}
-	}
-}
-
-// A pod without entries ("plain") has no plan; a claim that neither has consumers nor is allocated ("idle") has nothing
-// to explain.
-func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
-	s := Snapshot{
-		Pods:      pods(newPod("twice"), newPod("twice"), nil, newPod("plain"), newPod("user", wants("a", "none"))),
-		Claims:    claims(newClaim("twice"), newClaim("idle"), newClaim("twice"), newClaim("held", allocated, reservedFor("q"))),
-		PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "none"))},
-	}
-	for _, o := range []Options{grouped, {PodGroupOf: grouped.PodGroupOf, MatchUpstream: purekube.V1_37}} {
-		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
-			[]purekube.Key{podKey("twice"), podKey("user"), groupKey("g"), claimKey("held"), claimKey("twice")}))
 	}
 }

@@ -2,235 +2,17 @@ package resourceclaim
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshot"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/resourceclaim/memory"
 )
-
-// with is the snapshot that an Index of s comes to by With.
-func with(s, changed Snapshot) Snapshot {
-	n := without(s, Snapshot{Pods: changed.Pods, Claims: changed.Claims, Assumed: changed.Assumed, Templates: changed.Templates})
-	n.Pods = append(n.Pods, changed.Pods...)
-	n.Claims = append(n.Claims, changed.Claims...)
-	n.Assumed = append(n.Assumed, changed.Assumed...)
-	n.Templates = append(n.Templates, changed.Templates...)
-	n.Deleted = s.Deleted.Union(changed.Deleted)
-	n.Answers = all(s.Answers, changed.Answers)
-	n.PodGroups = append(slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool {
-		return g.Name != "" && slices.ContainsFunc(changed.PodGroups, func(c PodGroup) bool { return c.Name == g.Name })
-	}), changed.PodGroups...)
-	return n
-}
-
-// without is the snapshot that an Index of s comes to by Without.
-func without(s, gone Snapshot) Snapshot {
-	n := s
-	n.Pods, n.Claims, n.Assumed, n.Templates = less(s.Pods, gone.Pods), less(s.Claims, gone.Claims), less(s.Assumed, gone.Assumed), less(s.Templates, gone.Templates)
-	n.Deleted = s.Deleted.Difference(gone.Deleted)
-	n.Answers = maps.Clone(s.Answers)
-	for need := range gone.Answers {
-		delete(n.Answers, need)
-	}
-	n.PodGroups = slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool {
-		return g.Name != "" && slices.ContainsFunc(gone.PodGroups, func(c PodGroup) bool { return c.Name == g.Name })
-	})
-	return n
-}
-
-func less[T any, P snapshot.Object[T]](objects, gone []P) []P {
-	return slices.DeleteFunc(slices.Clone(objects), func(o P) bool {
-		return o != nil && o.GetName() != "" && slices.ContainsFunc(gone, func(g P) bool { return g != nil && snapshot.KeyOf(g) == snapshot.KeyOf(o) })
-	})
-}
-
-// answersOf are all answers of an Index, or of the functions for a snapshot.
-type answers struct {
-	plans        map[purekube.Key]string
-	outcomes     []Outcome
-	planAllErr   string
-	explanations []Explanation
-	explained    map[purekube.Key]string
-	err          string
-}
-
-func planText(r Result, err error) string {
-	return fmt.Sprintf("%v %v %v %v %s", lines(r.Actions), r.Events, r.Needs, r.RecheckAt, errorText(err))
-}
-
-func indexAnswers(x *Index) answers {
-	a := answers{plans: map[purekube.Key]string{}, explained: map[purekube.Key]string{}, err: errorText(x.Err())}
-	for _, key := range append(everyGroupKey(), purekube.Key{}, podKey("nobody"), purekube.Key{Kind: "Job", Namespace: ns, Name: "x"}) {
-		a.plans[key] = planText(x.Plan(key))
-		e, err := x.Explain(key)
-		a.explained[key] = fmt.Sprint(e, errorText(err))
-	}
-	var err error
-	a.outcomes, err = x.PlanAll()
-	a.planAllErr = errorText(err)
-	a.explanations, _ = x.ExplainAll()
-	return a
-}
-
-func snapshotAnswers(s Snapshot, o Options) answers {
-	a := answers{plans: map[purekube.Key]string{}, explained: map[purekube.Key]string{}, err: problemsAsAWhole(s)}
-	for _, key := range append(everyGroupKey(), purekube.Key{}, podKey("nobody"), purekube.Key{Kind: "Job", Namespace: ns, Name: "x"}) {
-		a.plans[key] = planText(Plan(s, key, o))
-		e, err := NewIndex(s, o).Explain(key)
-		a.explained[key] = fmt.Sprint(e, errorText(err))
-	}
-	var err error
-	a.outcomes, err = PlanAll(s, o)
-	a.planAllErr = errorText(err)
-	a.explanations, _ = NewIndex(s, o).ExplainAll()
-	return a
-}
-
-// problemsAsAWhole is what Err has to say, found by looking at everything.
-func problemsAsAWhole(s Snapshot) string {
-	var problems snapshot.Problems
-	wrongWith("Pod", s.Pods, true, &problems)
-	wrongWith("ResourceClaim", s.Claims, true, &problems)
-	wrongWith("ResourceClaim", s.Assumed, true, &problems)
-	wrongWith("ResourceClaimTemplate", s.Templates, true, &problems)
-	for i, g := range s.PodGroups {
-		switch {
-		case g.Name == "":
-			problems.Add(snapshot.NamelessError("PodGroup"))
-		case slices.ContainsFunc(s.PodGroups[:i], func(o PodGroup) bool { return o.Name == g.Name }):
-			problems.Add(snapshot.DuplicateError("PodGroup", at(g.Name)))
-		}
-	}
-	return errorText(problems.Err())
-}
-
-func wrongWith[T any, P snapshot.Object[T]](kind string, objects []P, once bool, problems *snapshot.Problems) {
-	for i, o := range objects {
-		switch {
-		case o == nil:
-			problems.Add(&purekube.ObjectError{Kind: kind, Err: purekube.ErrNil})
-		case o.GetName() == "":
-			problems.Add(snapshot.NamelessError(kind))
-		case once && slices.ContainsFunc(objects[:i], func(p P) bool { return p != nil && snapshot.KeyOf(p) == snapshot.KeyOf(o) }):
-			problems.Add(snapshot.DuplicateError(kind, snapshot.KeyOf(o)))
-		}
-	}
-}
-
-func (a answers) diff(b answers) string {
-	return cmp.Diff(a, b, cmp.AllowUnexported(answers{}), cmp.Comparer(func(x, y error) bool { return errorText(x) == errorText(y) }))
-}
-
-// step is a random change: mostly of one object, as an informer has it, sometimes of many.
-func (g generator) step(s Snapshot) (changed Snapshot, single bool) {
-	if g.IntN(5) == 0 {
-		changed = g.snapshot()
-		if g.often() {
-			changed.Deleted = nil
-		}
-		return changed, false
-	}
-	switch g.IntN(8) {
-	case 0, 1, 2:
-		changed.Pods = pods(g.pod(g.podName()))
-	case 3, 4, 5:
-		changed.Claims = claims(g.claim(g.claimName()))
-	case 6:
-		changed.Assumed = claims(g.claim(g.claimName()))
-	default:
-		changed.Templates = templates(g.template(g.one("t0", "t1")))
-	}
-	return changed, true
-}
-
-// Random sequences of With and Without: every question equals the function's answer on the snapshot
-// that they come to, affected names every key whose plan differs and not all keys, and the Indexes
-// before answer as they did.
-func TestIndexAnswersAsTheFunctions(t *testing.T) {
-	steps, named, all := 0, 0, 0
-	seeded(t, 40, func(t *testing.T, r *rand.Rand) {
-		g := generator{r, r.IntN(3) > 0}
-		o := Options{MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
-		o.DenyAdminAccess = r.IntN(2) == 0
-		s := g.snapshot()
-		if r.IntN(2) == 0 {
-			o.PodGroupOf, s = groupOfLabel, g.withGroups(s)
-		}
-		x := NewIndex(s, o)
-		type version struct {
-			x    *Index
-			then answers
-		}
-		now := indexAnswers(x)
-		require.Empty(t, snapshotAnswers(s, o).diff(now))
-		versions := []version{{x, now}}
-		for range 12 {
-			changed, single := g.step(s)
-			if o.PodGroupOf != nil {
-				changed = g.joined(changed)
-				if !single || r.IntN(4) == 0 {
-					changed, single = g.withGroups(changed), false
-				}
-			}
-			var next *Index
-			var affected []purekube.Key
-			after := with(s, changed)
-			if gone := r.IntN(3) == 0; gone {
-				after = without(s, changed)
-				next, affected = x.Without(changed)
-			} else {
-				next, affected = x.With(changed)
-			}
-			before := copySnapshot(changed)
-			now := indexAnswers(next)
-			require.Empty(t, snapshotAnswers(after, o).diff(now))
-			require.Empty(t, cmp.Diff(data(before), data(changed)), "the objects are as they were")
-			require.Empty(t, aliasing.Shared(data(after), now.outcomes))
-			require.Empty(t, aliasing.Shared(data(after), now.explanations))
-
-			require.True(t, slices.IsSortedFunc(affected, purekube.Key.Compare))
-			require.Len(t, slices.Compact(slices.Clone(affected)), len(affected), "each key once")
-			for _, key := range everyGroupKey() {
-				// Problems of the snapshot as a whole are every plan's.
-				was, _ := x.plan(key)
-				is, _ := next.plan(key)
-				if !cmp.Equal(was, is) || planErr(x, key) != planErr(next, key) {
-					require.Contains(t, affected, key, "%s: %v, now %v", key, lines(was.Actions), lines(is.Actions))
-				}
-			}
-			if single {
-				steps++
-				named += len(affected)
-				all += len(everyKey())
-			}
-			s, x = after, next
-			versions = append(versions, version{x, now})
-		}
-		for _, v := range versions {
-			require.Empty(t, v.then.diff(indexAnswers(v.x)), "an older Index answers as before")
-		}
-	})
-	require.Greater(t, steps, few(160))
-	require.Less(t, named, all/3, "that would be all keys")
-}
-
-func planErr(x *Index, key purekube.Key) string {
-	_, err := x.plan(key)
-	return errorText(err)
-}
 
 // An Index that many changes were made to is arranged anew now and then. It answers the same.
 func TestIndexOfManyChanges(t *testing.T) {
@@ -240,11 +22,11 @@ func TestIndexOfManyChanges(t *testing.T) {
 		changed := cluster(i%500+1, 3)
 		last := Snapshot{Pods: changed.Pods[len(changed.Pods)-1:], Claims: changed.Claims[len(changed.Claims)-1:]}
 		x, _ = x.With(last)
-		s = with(s, last)
+		s = Contract.With(s, last)
 		if i%97 == 0 {
 			gone := Snapshot{Pods: s.Pods[:1], Claims: s.Claims[1:2]}
 			x, _ = x.Without(gone)
-			s = without(s, gone)
+			s = Contract.Without(s, gone)
 		}
 	}
 	out, err := x.PlanAll()
@@ -254,31 +36,6 @@ func TestIndexOfManyChanges(t *testing.T) {
 	require.Empty(t, outcomesEqual(want, out))
 	require.Equal(t, len(s.Pods), x.pods.Len())
 	require.Equal(t, len(s.Claims), x.claims.Len())
-}
-
-// Indexes are derived from one another, and read, in many goroutines (go test -race).
-func TestIndexInManyGoroutines(t *testing.T) {
-	s := cluster(300, 3)
-	x := NewIndex(s, Options{})
-	want, _ := x.PlanAll()
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			own := x
-			for i := range 60 {
-				pod := s.Pods[(g*37+i)%300].DeepCopy()
-				pod.Status.Phase = corev1.PodFailed
-				x.With(Snapshot{Pods: pods(pod)})
-				own, _ = own.With(Snapshot{Pods: pods(pod), Assumed: s.Claims[i : i+1]})
-				own, _ = own.Without(Snapshot{Pods: s.Pods[i : i+1]})
-				x.Plan(KeyOf(pod))
-			}
-			if got, _ := x.PlanAll(); outcomesEqual(want, got) != "" {
-				t.Error("the Index has changed")
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestIndexBadInput(t *testing.T) {

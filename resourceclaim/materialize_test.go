@@ -18,6 +18,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/contract"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -45,15 +46,15 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 		if seed%4 == 1 {
 			o.MatchUpstream = purekube.V1_36
 		}
-		before, podBefore := copySnapshot(s), pod.DeepCopy()
+		before, podBefore := contract.Copy(s), pod.DeepCopy()
 		naming := func(entry string) string { return "materialized-" + entry }
 
 		claims, materialized, err := NewIndex(s, o).Materialize(pod, naming)
 
-		if diff := cmp.Diff(data(before), data(s)); diff != "" || !cmp.Equal(podBefore, pod) {
+		if diff := cmp.Diff(before, s); diff != "" || !cmp.Equal(podBefore, pod) {
 			t.Fatalf("seed %d: the input is written to:\n%s", seed, diff)
 		}
-		require.Empty(t, aliasing.Shared(append(data(s), pod), []any{claims, materialized}), "seed %d", seed)
+		require.Empty(t, aliasing.Shared([]any{s, pod}, []any{claims, materialized}), "seed %d", seed)
 
 		planned := withoutTemplateStatuses(pod)
 		with := s
@@ -79,7 +80,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 			}
 		}
 
-		again, againPod, againErr := NewIndex(shuffled(s, r), o).Materialize(pod, naming)
+		again, againPod, againErr := NewIndex(contract.Shuffled(s, r), o).Materialize(pod, naming)
 		if diff := cmp.Diff([]any{claims, materialized, errorText(err)}, []any{again, againPod, errorText(againErr)}); diff != "" {
 			t.Fatalf("seed %d: the order of the snapshot shows:\n%s", seed, diff)
 		}
@@ -222,7 +223,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 
 		with := s
 		with.Pods = []*corev1.Pod{withoutTemplateStatuses(pod)}
-		with.PodGroups = copyGroups(s.PodGroups)
+		with.PodGroups = contract.Copy(s.PodGroups)
 		with.Answers = askedGroups("g0", "g1", "g2")
 		var made []*resourcev1.ResourceClaim
 		failed := map[purekube.Key]bool{}

@@ -7,13 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/purekube/purekube"
 )
 
 func (g generator) groupName() string { return g.one("g0", "g1") }
@@ -115,34 +111,6 @@ func (g generator) joined(s Snapshot) Snapshot {
 	return s
 }
 
-// joinedObjects make pods and claims for the snapshot, in its groups where PodGroups are on.
-func (g generator) joinedObjects(s Snapshot, o Options) (pod func(name string) *corev1.Pod, claim func(name string) *resourcev1.ResourceClaim) {
-	if o.PodGroupOf == nil {
-		return g.pod, g.claim
-	}
-	pod = func(name string) *corev1.Pod {
-		return g.joined(Snapshot{Pods: pods(g.pod(name)), PodGroups: s.PodGroups}).Pods[0]
-	}
-	claim = func(name string) *resourcev1.ResourceClaim {
-		return g.joined(Snapshot{Claims: claims(g.claim(name)), PodGroups: s.PodGroups}).Claims[0]
-	}
-	return pod, claim
-}
-
-func everyGroupKey() []purekube.Key {
-	return append(everyKey(), groupKey("g0"), groupKey("g1"), groupKey("g2"))
-}
-
-// What holds for any snapshot holds for those with PodGroups: nothing is written to and nothing
-// shared, order does not show, Plan is PlanAll's share, and nothing panics.
-func TestContractWithPodGroups(t *testing.T) {
-	seeded(t, 150, func(t *testing.T, r *rand.Rand) {
-		g := generator{r, r.IntN(2) == 0}
-		s := g.withGroups(g.snapshot())
-		checkContract(t, s, Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_37)))}, r)
-	})
-}
-
 // SAFETY: a pod's plan makes no claim for an entry of its group, and reserves no claim of the group's
 // for the pod alone. LIVENESS: what a plan of a group names in its status is named in its pods' next.
 func TestPodsOfAGroupShareItsClaims(t *testing.T) {
@@ -192,40 +160,4 @@ func TestPodsOfAGroupShareItsClaims(t *testing.T) {
 		seeded(t, 1500, property)
 	}
 	require.Len(t, entries, 4, "each of these has to occur: %v", entries)
-}
-
-// With and Without of one PodGroup name every key whose plan differs.
-func TestIndexNamesEveryPlanThatAPodGroupChanges(t *testing.T) {
-	seeded(t, 500, func(t *testing.T, r *rand.Rand) {
-		g := generator{r, true}
-		o := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_37)))}
-		s := g.withGroups(g.snapshot())
-		x := NewIndex(s, o)
-		name := g.groupName()
-		var oldGroup *PodGroup
-		if i := slices.IndexFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == name }); i >= 0 {
-			oldGroup = &s.PodGroups[i]
-		}
-		after := s
-		after.PodGroups = slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool { return g.Name == name })
-		var next *Index
-		var got []purekube.Key
-		if r.IntN(3) == 0 && oldGroup != nil {
-			next, got = x.Without(Snapshot{PodGroups: []PodGroup{*oldGroup}})
-		} else {
-			changed := g.group(name)
-			after.PodGroups = append(after.PodGroups, changed)
-			next, got = x.With(Snapshot{PodGroups: []PodGroup{changed}})
-		}
-		for _, key := range everyGroupKey() {
-			was, wasErr := x.Plan(key)
-			is, isErr := next.Plan(key)
-			direct, directErr := Plan(after, key, o)
-			require.Empty(t, cmp.Diff(direct, is))
-			require.Equal(t, errorText(directErr), errorText(isErr))
-			if !cmp.Equal(was, is) || errorText(wasErr) != errorText(isErr) {
-				require.Contains(t, got, key, "%v, now %v", lines(was.Actions), lines(is.Actions))
-			}
-		}
-	})
 }

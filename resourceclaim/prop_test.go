@@ -14,69 +14,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/seed"
 )
-
-// copySnapshot is a deep copy. The functions in it are shared.
-func copySnapshot(s Snapshot) Snapshot {
-	out := s
-	out.Pods, out.Claims, out.Assumed, out.Templates = nil, nil, nil, nil
-	for _, p := range s.Pods {
-		out.Pods = append(out.Pods, p.DeepCopy())
-	}
-	for _, c := range s.Claims {
-		out.Claims = append(out.Claims, c.DeepCopy())
-	}
-	for _, c := range s.Assumed {
-		out.Assumed = append(out.Assumed, c.DeepCopy())
-	}
-	for _, t := range s.Templates {
-		out.Templates = append(out.Templates, t.DeepCopy())
-	}
-	out.PodGroups = copyGroups(s.PodGroups)
-	out.Deleted = s.Deleted.Clone()
-	if s.Answers != nil {
-		out.Answers = replies{}
-		for need, answer := range s.Answers {
-			switch o := answer.Object.(type) {
-			case *corev1.Pod:
-				answer.Object = o.DeepCopy()
-			case *resourcev1.ResourceClaim:
-				answer.Object = o.DeepCopy()
-			case PodGroup:
-				answer.Object = copyGroups([]PodGroup{o})[0]
-			}
-			out.Answers[need] = answer
-		}
-	}
-	return out
-}
-
-func copyGroups(groups []PodGroup) []PodGroup {
-	var out []PodGroup
-	for _, g := range groups {
-		out = append(out, SetClaimStatuses{UID: "nobody's"}.ApplyToPodGroup(g))
-	}
-	return out
-}
-
-func shuffled(s Snapshot, r *rand.Rand) Snapshot {
-	s.Pods, s.Claims, s.Assumed, s.Templates = slices.Clone(s.Pods), slices.Clone(s.Claims), slices.Clone(s.Assumed), slices.Clone(s.Templates)
-	r.Shuffle(len(s.Pods), func(i, j int) { s.Pods[i], s.Pods[j] = s.Pods[j], s.Pods[i] })
-	r.Shuffle(len(s.Claims), func(i, j int) { s.Claims[i], s.Claims[j] = s.Claims[j], s.Claims[i] })
-	r.Shuffle(len(s.Assumed), func(i, j int) { s.Assumed[i], s.Assumed[j] = s.Assumed[j], s.Assumed[i] })
-	s.PodGroups = slices.Clone(s.PodGroups)
-	r.Shuffle(len(s.PodGroups), func(i, j int) { s.PodGroups[i], s.PodGroups[j] = s.PodGroups[j], s.PodGroups[i] })
-	r.Shuffle(len(s.Templates), func(i, j int) { s.Templates[i], s.Templates[j] = s.Templates[j], s.Templates[i] })
-	return s
-}
-
-// data of a snapshot that can be compared and walked.
-func data(s Snapshot) []any {
-	return []any{s.Now, s.Pods, s.Claims, s.Assumed, s.Templates, s.Answers, s.PodGroups, s.Deleted}
-}
 
 func errorText(err error) string {
 	if err == nil {
@@ -89,109 +28,6 @@ func outcomesEqual(a, b []Outcome) string {
 	return cmp.Diff(a, b, cmp.Comparer(func(x, y error) bool { return errorText(x) == errorText(y) }))
 }
 
-// allKeys are those of every object, and some of none.
-func allKeys(s Snapshot) []purekube.Key {
-	keys := []purekube.Key{{}, podKey("nobody"), claimKey("nothing"), podKey(""), claimKey("")}
-	for _, p := range s.Pods {
-		if p != nil {
-			keys = append(keys, podKey(p.Name))
-		}
-	}
-	for _, c := range slices.Concat(s.Claims, s.Assumed) {
-		if c != nil {
-			keys = append(keys, claimKey(c.Name))
-		}
-	}
-	for _, g := range s.PodGroups {
-		keys = append(keys, groupKey(g.Name))
-	}
-	slices.SortFunc(keys, purekube.Key.Compare)
-	return slices.Compact(keys)
-}
-
-// checkContract checks what holds for any snapshot at all.
-func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
-	t.Helper()
-	before := copySnapshot(s)
-	out, whole := PlanAll(s, o)
-	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
-	require.Empty(t, aliasing.Shared(data(s), out), "nothing returned is the snapshot's")
-	again, wholeAgain := PlanAll(shuffled(s, r), o)
-	require.Empty(t, outcomesEqual(out, again), "the order of the slices does not matter")
-	require.Equal(t, errorText(whole), errorText(wholeAgain), "the order of the slices does not matter")
-
-	byKey := map[purekube.Key]Outcome{}
-	for i, outcome := range out {
-		require.True(t, i == 0 || purekube.Key.Compare(out[i-1].Key, outcome.Key) < 0, "sorted, each key once")
-		require.True(t, outcome.Err != nil || !outcome.Result.Empty(), "it says something")
-		require.NotEqual(t, purekube.Key{}, outcome.Key)
-		checkRequests(t, outcome.Result.Actions)
-		byKey[outcome.Key] = outcome
-	}
-	var explained []Explanation
-	for _, key := range allKeys(s) {
-		result, err := Plan(s, key, o)
-		require.Empty(t, cmp.Diff(byKey[key].Result, result), "Plan and PlanAll agree on %s", key)
-		// Plan adds what is wrong with the snapshot as a whole, except for templates.
-		for line := range strings.Lines(errorText(err)) {
-			line = strings.TrimSuffix(line, "\n")
-			require.True(t, strings.Contains(errorText(byKey[key].Err), line) || strings.Contains(errorText(whole), line), "%s: %s", key, line)
-		}
-		for line := range strings.Lines(errorText(byKey[key].Err)) {
-			require.Contains(t, errorText(err), strings.TrimSuffix(line, "\n"), "%s", key)
-		}
-		require.True(t, len(result.Needs) == 0 || len(result.Actions) == 0, "while there are Needs there is nothing to do")
-		require.True(t, len(result.Events) == 0 || err != nil, "an event comes with the error of a failure that goes on")
-		explanation, explainErr := NewIndex(s, o).Explain(key)
-		require.Equal(t, key, explanation.Key)
-		if errors.Is(explainErr, purekube.ErrNotFound) {
-			require.False(t, holds(s, key, o), "%s is there", key)
-			require.True(t, result.Empty(), "the plan for an object that is gone is empty")
-			continue
-		}
-		require.True(t, holds(s, key, o), "%s is not there", key)
-		require.Equal(t, errorText(err), errorText(explainErr), "Explain and Plan agree on what is wrong")
-		require.Empty(t, aliasing.Shared(data(s), explanation))
-		if len(explanation.Reasons) > 0 {
-			explained = append(explained, explanation)
-		}
-		if byKey[key].Err != nil {
-			require.NotEmpty(t, explanation.Reasons, "what is wrong with %s stands among the reasons", key)
-		}
-	}
-	explainedAll, explainAllErr := NewIndex(s, o).ExplainAll()
-	require.Empty(t, cmp.Diff(explained, explainedAll), "Explain and ExplainAll agree")
-	require.Equal(t, errorText(whole), errorText(explainAllErr), "ExplainAll and PlanAll agree on what is wrong")
-	for _, p := range s.Pods {
-		for _, e := range []struct{ oldPod, newPod *corev1.Pod }{{nil, p}, {p, nil}, {p, p}} {
-			require.Equal(t, affectedByPod(s, e.oldPod, e.newPod, o), affectedByPod(shuffled(s, r), e.oldPod, e.newPod, o))
-		}
-	}
-	for _, c := range s.Claims {
-		require.Equal(t, affectedByClaim(s, nil, c, o), affectedByClaim(shuffled(s, r), nil, c, o))
-		require.Equal(t, affectedByClaim(s, c, nil, o), affectedByClaim(shuffled(s, r), c, nil, o))
-	}
-	for _, tm := range s.Templates {
-		require.Equal(t, affectedByTemplate(s, nil, tm, o), affectedByTemplate(shuffled(s, r), nil, tm, o))
-	}
-	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
-}
-
-// holds reports whether the snapshot holds the object of that key, as a plan sees it.
-func holds(s Snapshot, key purekube.Key, o Options) bool {
-	if key.Name == "" {
-		return false
-	}
-	if key.Kind == podKind {
-		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p != nil && KeyOf(p) == key })
-	}
-	if key.Kind == podGroupKind {
-		return o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOf(&g) == key })
-	}
-	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOf(c) == key }
-	return slices.ContainsFunc(s.Claims, is) || !o.matchUpstream() && slices.ContainsFunc(s.Assumed, is)
-}
-
 func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
 	for seed := range seed.Each(t, few(rounds)) {
@@ -199,15 +35,6 @@ func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
 			return
 		}
 	}
-}
-
-func TestContract(t *testing.T) {
-	seeded(t, 150, func(t *testing.T, r *rand.Rand) {
-		s := generator{r, r.IntN(3) == 0}.snapshot()
-		o := modes[r.IntN(len(modes))].options
-		o.DenyAdminAccess = r.IntN(2) == 0
-		checkContract(t, s, o, r)
-	})
 }
 
 // TestEveryKindOfDecisionOccurs keeps the generator honest.

@@ -80,7 +80,7 @@ func TestRequest(t *testing.T) {
 }
 
 // checkRequests holds what is true of the request of any action, whatever the API server answered.
-func checkRequests(t *testing.T, actions []Action) {
+func checkRequests(t testing.TB, actions []Action) {
 	t.Helper()
 	answers := [][]runtime.Object{
 		nil, {nil}, {nil, nil, nil, nil}, {(*resourcev1.ResourceClaim)(nil)}, {(*unstructured.Unstructured)(nil)}, {&unstructured.Unstructured{}},
