@@ -1,7 +1,7 @@
 package admission
 
 import (
-	"encoding/json"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,8 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/purekube/purekube/internal/test/contract"
 	"github.com/purekube/purekube/internal/test/reviews"
-	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/purekubetest"
 )
 
@@ -44,13 +44,12 @@ func TestNeverMorePermissive(t *testing.T) {
 	for _, o := range reviews.Cluster() {
 		require.NoError(t, c.Add(o))
 	}
-	text, err := json.Marshal(document{c.ServiceCIDRs, c.IPAddresses, c.ClusterRoles, c.Budgets, c.Pods, c.ReplicaSets, c.Deployments, c.StatefulSets})
-	require.NoError(t, err)
+	whole := document{c.ServiceCIDRs, c.IPAddresses, c.ClusterRoles, c.Budgets, c.Pods, c.ReplicaSets, c.Deployments, c.StatefulSets}
 	words := []string{"", "shop", "db", "web", "view", "to-view", "used", "free", "app", "true", "10.96.0.0/24", "10.96.0.7", "x", "1", "0%", "100%", "True", "False", "Ready",
 		"StatefulSet", "a/b/c"}
 	requests := refusals()
 	refused := 0
-	snapshotfuzz.Random(t, []string{string(text)}, words, func(t *testing.T, d document) {
+	contract.Random(t, func(*rand.Rand) document { return whole }, words, func(t *testing.T, d document) {
 		before := d.indexes(t)
 		for name, request := range requests {
 			r := request.Review(t)
@@ -58,8 +57,8 @@ func TestNeverMorePermissive(t *testing.T) {
 				continue
 			}
 			refused++
-			snapshotfuzz.Spoiled(d, func(how snapshotfuzz.Spoiling, field string, object runtime.Object, spoiled document) {
-				if how == snapshotfuzz.LeftOut && field != "ServiceCIDRs" && field != "ReplicaSets" && field != "Deployments" && field != "StatefulSets" {
+			contract.Each(d, func(how contract.Damage, field string, object runtime.Object, spoiled document) {
+				if how == contract.LeftOut && field != "ServiceCIDRs" && field != "ReplicaSets" && field != "Deployments" && field != "StatefulSets" {
 					return
 				}
 				require.False(t, ask(name, spoiled.indexes(t), r).Allowed, "%s: with %T %s it is allowed", name, object, how)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
-	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplain(t *testing.T) {
@@ -439,21 +438,4 @@ func TestAllowedAtFullHealth(t *testing.T) {
 	down, err := AllowedAtFullHealth(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: value("30%")}, 3, RoundDown)
 	require.NoError(t, err)
 	require.Zero(t, down, "rounded down, none may go")
-}
-
-// A pod has a plan of its own if its condition DisruptionTarget is True ("target") or several budgets cover it ("both").
-func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
-	all := selecting(&metav1.LabelSelector{})
-	both := selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"also": "this"}})
-	s := Snapshot{
-		Now:     now,
-		Budgets: []*policyv1.PodDisruptionBudget{budget(named("all"), all), nil, budget(named("twice"), all), budget(named("twice"), all), budget(named("this"), both)},
-		Pods: []*corev1.Pod{
-			pod("plain"), pod("twice"), pod("twice"), pod(""), pod("target", target("True", "x", time.Hour)), pod("both", labelled(map[string]string{"also": "this"})),
-		},
-	}
-	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
-			[]purekube.Key{podNamed("both"), podNamed("target"), podNamed("twice"), key("all"), key("this"), key("twice")}))
-	}
 }

@@ -10,9 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
-
-	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // FuzzAmounts: no string makes more go than there are, or fewer than none stay.
@@ -52,45 +49,8 @@ func FuzzManifests(f *testing.F) {
 			return
 		}
 		s := Snapshot{Now: now, Pods: []*corev1.Pod{&p, pod("z")}, Budgets: []*policyv1.PodDisruptionBudget{&b}}
-		exercise(s, Options{})
-		exercise(s, Options{MatchUpstream: purekube.V1_36})
-	})
-}
-
-// FuzzSnapshots: seeds instead of luck.
-func FuzzSnapshots(f *testing.F) {
-	f.Add(uint64(1), true)
-	f.Fuzz(func(t *testing.T, seed uint64, bad bool) {
-		s := generator{Rand: rand.New(rand.NewPCG(seed, 1)), bad: bad}.snapshot()
-		exercise(s, Options{})
-		exercise(s, Options{MatchUpstream: purekube.V1_36})
-	})
-}
-
-// exercise calls everything and renders what comes back.
-func exercise(s Snapshot, o Options) {
-	outcomes, _ := PlanAll(s, o)
-	for _, out := range outcomes {
-		for _, a := range out.Result.Actions {
-			_ = a.String()
-			a.Request(nil)
-			switch a := a.(type) {
-			case UpdateStatus:
-				a.Apply(a.Budget)
-			case ClearDisruptionTarget:
-				a.Apply(a.Pod)
-			}
+		for _, o := range Contract.Options {
+			Contract.Check(t, s, o, rand.New(rand.NewPCG(1, 1)))
 		}
-	}
-	for _, b := range s.Budgets {
-		_, _ = NewIndex(s, o).Explain(KeyOf(b))
-	}
-	for _, p := range s.Pods {
-		_, _ = NewIndex(Snapshot{Budgets: s.Budgets}, Options{}).BudgetsFor(p)
-		_, _ = NewIndex(s, o).Explain(KeyOf(p))
-		if p != nil {
-			_, _ = NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), AsWritten)
-			_, _ = NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), Recomputed)
-		}
-	}
+	})
 }

@@ -11,7 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/purekube/purekube/internal/test/indextest"
+	"github.com/purekube/purekube/internal/test/weakly"
 )
 
 // An index lets go of what was replaced or taken away: of n pods and budgets, each of which is updated once, no more
@@ -33,8 +33,8 @@ func TestIndexLetsGo(t *testing.T) {
 		b.Status.DisruptionsAllowed = 1
 		s.Budgets, changed.Budgets = append(s.Budgets, budgetOf(i)), append(changed.Budgets, b)
 	}
-	oldPods, oldBudgets := indextest.Watch(s.Pods), indextest.Watch(s.Budgets)
-	newPods, newBudgets := indextest.Watch(changed.Pods), indextest.Watch(changed.Budgets)
+	oldPods, oldBudgets := weakly.Watch(s.Pods), weakly.Watch(s.Budgets)
+	newPods, newBudgets := weakly.Watch(changed.Pods), weakly.Watch(changed.Budgets)
 	x := NewIndex(s, Options{})
 	s = Snapshot{}
 	for i := range n {

@@ -3,14 +3,10 @@ package disruption
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +17,6 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -114,207 +109,6 @@ func any1[T any](g generator, objects []T) []T {
 	}
 	i := g.IntN(len(objects))
 	return objects[i : i+1]
-}
-
-// same compares every answer of an index with that of a new index of the snapshot.
-func same(x *Index, s Snapshot, o Options) error {
-	differ := func(what string, want, got any, wantErr, gotErr error) error {
-		if diff := cmp.Diff(want, got, errorText) + cmp.Diff(wantErr, gotErr, errorText); diff != "" {
-			return fmt.Errorf("%s (-new +derived): %s", what, diff)
-		}
-		return nil
-	}
-	fresh := NewIndex(s, o)
-	all, err := fresh.PlanAll()
-	got, gotErr := x.PlanAll()
-	if err := differ("PlanAll", all, got, err, gotErr); err != nil {
-		return err
-	}
-	explained, err := fresh.ExplainAll()
-	gotExplained, gotErr := x.ExplainAll()
-	if err := differ("ExplainAll", explained, gotExplained, err, gotErr); err != nil {
-		return err
-	}
-	if err := differ("Err", nil, nil, fresh.Err(), x.Err()); err != nil {
-		return err
-	}
-	for _, key := range append(keysOf(s), key("gone"), podNamed("gone"), purekube.Key{Kind: "?"}) {
-		r, err := fresh.Plan(key)
-		gotR, gotErr := x.Plan(key)
-		if err := differ("Plan "+key.String(), r, gotR, err, gotErr); err != nil {
-			return err
-		}
-		e, err := fresh.Explain(key)
-		gotE, gotErr := x.Explain(key)
-		if err := differ("Explain "+key.String(), e, gotE, err, gotErr); err != nil {
-			return err
-		}
-		if key.Kind != podKind {
-			continue
-		}
-		for _, by := range []Status{AsWritten, Recomputed} {
-			ev, err := fresh.CheckEviction(key.NamespacedName(), by)
-			gotEv, gotErr := x.CheckEviction(key.NamespacedName(), by)
-			if err := differ("CheckEviction "+key.String(), ev, gotEv, err, gotErr); err != nil {
-				return err
-			}
-		}
-	}
-	for _, pod := range s.Pods {
-		b, err := fresh.BudgetsFor(pod)
-		gotB, gotErr := x.BudgetsFor(pod)
-		if err := differ("BudgetsFor", b, gotB, err, gotErr); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// plans are the outcomes by key, without the times of conditions.
-func plans(s Snapshot, o Options) map[purekube.Key]Outcome {
-	outcomes, _ := PlanAll(s, o)
-	byKey := map[purekube.Key]Outcome{}
-	for _, out := range outcomes {
-		for _, a := range out.Result.Actions {
-			switch a := a.(type) {
-			case UpdateStatus:
-				for i := range a.Budget.Status.Conditions {
-					a.Budget.Status.Conditions[i].LastTransitionTime = metav1.Time{}
-				}
-			case ClearDisruptionTarget:
-				for i := range a.Pod.Status.Conditions {
-					a.Pod.Status.Conditions[i].LastTransitionTime = metav1.Time{}
-				}
-			}
-		}
-		byKey[out.Key] = out
-	}
-	return byKey
-}
-
-// Random sequences of With and Without: every answer is the function's for the snapshot that they come to;
-// the index before answers as before; affected names every key whose plan differs, and not all.
-func TestIndexAnswersAsTheFunctions(t *testing.T) {
-	affected, keys := 0, 0
-	for _, bad := range []bool{false, true} {
-		forEachSnapshot(t, 6, bad, func(g generator, s Snapshot, o Options) error {
-			x := NewIndex(s, o)
-			if err := same(x, s, o); err != nil {
-				return fmt.Errorf("new: %w", err)
-			}
-			for i := range 8 {
-				st := g.step()
-				next, changed := st.on(x)
-				after := st.applied(s)
-				about := fmt.Sprintf("step %d, gone %t, %s", i, st.gone, describe(st.objects))
-				if err := same(next, after, o); err != nil {
-					return fmt.Errorf("%s: %w", about, err)
-				}
-				was, is := plans(s, o), plans(after, o)
-				outcomes, err := PlanAll(s, o)
-				again, errAgain := x.PlanAll()
-				if diff := cmp.Diff(outcomes, again, errorText) + cmp.Diff(err, errAgain, errorText); diff != "" {
-					return fmt.Errorf("%s: the index before: %s", about, diff)
-				}
-				all := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(is)))
-				for _, key := range all {
-					if diff := cmp.Diff(was[key], is[key], errorText); diff != "" && !slices.Contains(changed, key) {
-						return fmt.Errorf("%s: %s is not affected, but (-before +after) %s\naffected: %v", about, key, diff, changed)
-					}
-				}
-				if !slices.IsSortedFunc(changed, purekube.Key.Compare) || len(slices.Compact(slices.Clone(changed))) < len(changed) {
-					return fmt.Errorf("%s: %v is not sorted", about, changed)
-				}
-				affected, keys = affected+len(changed), keys+len(keysOf(after))
-				x, s = next, after
-			}
-			return nil
-		})
-	}
-	t.Logf("%d of %d keys affected", affected, keys)
-	if manySnapshots() && affected*4 > keys {
-		t.Errorf("%d of %d keys are affected", affected, keys)
-	}
-}
-
-func describe(s Snapshot) string {
-	var parts []string
-	for _, o := range s.Budgets {
-		parts = append(parts, fmt.Sprintf("budget %+v", o))
-	}
-	for _, o := range s.Pods {
-		parts = append(parts, fmt.Sprintf("pod %+v", o))
-	}
-	return fmt.Sprintf("%v and %d %d %d %d %v %v", parts, len(s.ReplicaSets), len(s.Deployments), len(s.StatefulSets), len(s.ReplicationControllers), s.Answers, s.Now)
-}
-
-// Goroutines that derive from one index and ask it do not disturb one another.
-func TestIndexInManyGoroutines(t *testing.T) {
-	g := generator{Rand: rand.New(rand.NewPCG(1, 2))}
-	s := g.snapshot()
-	x := NewIndex(s, Options{})
-	steps := make([]step, 64)
-	for i := range steps {
-		steps[i] = g.step()
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, 8)
-	for n := range errs {
-		wg.Go(func() {
-			mine, after := x, s
-			for i := n; i < len(steps); i += len(errs) / 2 {
-				mine, _ = steps[i].on(mine)
-				after = steps[i].applied(after)
-				if err := same(mine, after, Options{}); err != nil {
-					errs[n] = err
-					return
-				}
-			}
-			errs[n] = same(x, s, Options{})
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-}
-
-func TestPropIndexLeavesObjectsAlone(t *testing.T) {
-	forEachSnapshot(t, 40, true, func(g generator, s Snapshot, o Options) error {
-		st := g.step()
-		before, beforeStep := deepCopy(s), deepCopy(st.objects)
-		x := NewIndex(s, o)
-		next, affected := st.on(x)
-		results := []any{affected}
-		for _, key := range keysOf(st.applied(s)) {
-			r, _ := next.Plan(key)
-			e, _ := next.Explain(key)
-			results = append(results, r, e)
-			if key.Kind == podKind {
-				ev, _ := next.CheckEviction(key.NamespacedName(), Recomputed)
-				results = append(results, ev)
-			}
-		}
-		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty(), errorText) + cmp.Diff(beforeStep, st.objects, cmpopts.EquateEmpty(), errorText); diff != "" {
-			return fmt.Errorf("an object was written to: %s", diff)
-		}
-		if shared := append(aliasing.Shared(s, results), aliasing.Shared(st.objects, results)...); len(shared) > 0 {
-			return fmt.Errorf("results share memory with objects: %v", shared)
-		}
-		// Slices and maps of the snapshot may be used again.
-		clear(s.Budgets)
-		clear(s.Pods)
-		clear(s.Answers)
-		clear(st.objects.Pods)
-		clear(st.objects.Budgets)
-		return same(next, st.applied2(before, beforeStep), o)
-	})
-}
-
-// applied2 applies the step with other objects.
-func (st step) applied2(s, objects Snapshot) Snapshot {
-	st.objects = objects
-	return st.applied(s)
 }
 
 func TestIndexBadInput(t *testing.T) {

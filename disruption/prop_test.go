@@ -17,7 +17,6 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -98,104 +97,6 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 	if manySnapshots() && (seen["needs"] < 100 || seen["failure"] < 100 || seen["status"] < 100 || seen["nothing to do"] == 0) {
 		t.Errorf("the snapshots are not diverse: %v", seen)
 	}
-}
-
-func TestContractOrderDoesNotMatter(t *testing.T) {
-	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
-		again := g.shuffled(s)
-		all, err := PlanAll(s, o)
-		allAgain, errAgain := PlanAll(again, o)
-		if diff := cmp.Diff(all, allAgain, errorText) + cmp.Diff(err, errAgain, errorText); diff != "" {
-			return fmt.Errorf("PlanAll: %s", diff)
-		}
-		for _, b := range s.Budgets {
-			if b == nil {
-				continue
-			}
-			one, err := NewIndex(s, o).Explain(KeyOf(b))
-			two, err2 := NewIndex(again, o).Explain(KeyOf(b))
-			if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
-				return fmt.Errorf("Explain: %s", diff)
-			}
-		}
-		for _, p := range s.Pods {
-			if p == nil {
-				continue
-			}
-			for _, by := range []Status{AsWritten, Recomputed} {
-				one, err := NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), by)
-				two, err2 := NewIndex(again, o).CheckEviction(snapshot.KeyOf(p), by)
-				if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
-					return fmt.Errorf("Evict: %s", diff)
-				}
-			}
-		}
-		return nil
-	})
-}
-
-func TestContractInputsAreLeftAlone(t *testing.T) {
-	forEachSnapshot(t, 60, true, func(g generator, s Snapshot, o Options) error {
-		before := deepCopy(s)
-		var results []any
-		outcomes, err := PlanAll(s, o)
-		explanations, err2 := NewIndex(s, o).ExplainAll()
-		results = append(results, outcomes, err, explanations, err2)
-		for _, b := range s.Budgets {
-			if b != nil {
-				r, _ := Plan(s, KeyOf(b), o)
-				e, _ := NewIndex(s, o).Explain(KeyOf(b))
-				results = append(results, r, e)
-				for _, a := range r.Actions {
-					request := a.Request(nil)
-					results = append(results, request)
-					if shared := aliasing.Shared(a, request); len(shared) > 0 {
-						return fmt.Errorf("a request shares memory with its action: %v", shared)
-					}
-				}
-			}
-		}
-		for i, p := range s.Pods {
-			if p != nil {
-				r, _ := Plan(s, KeyOf(p), o)
-				e, _ := NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), []Status{AsWritten, Recomputed}[i%2])
-				_, err := NewIndex(Snapshot{Budgets: s.Budgets}, Options{}).BudgetsFor(p)
-				results = append(results, r, e, affectedBy(s, Snapshot{}, ofPod(p), o), err)
-			}
-		}
-		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty(), errorText); diff != "" {
-			return fmt.Errorf("the snapshot was written to: %s", diff)
-		}
-		if shared := aliasing.Shared(s, results); len(shared) > 0 {
-			return fmt.Errorf("results share memory with the snapshot: %v", shared)
-		}
-		return nil
-	})
-}
-
-// PlanAll finds pods through the index, Plan tries each.
-func TestPropPlanAllIsPlanForEach(t *testing.T) {
-	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
-		all := map[purekube.Key]Outcome{}
-		outcomes, _ := PlanAll(s, o)
-		for _, out := range outcomes {
-			all[out.Key] = out
-		}
-		for _, key := range keysOf(s) {
-			one, _ := Plan(s, key, o)
-			if diff := cmp.Diff(one, all[key].Result); diff != "" {
-				return fmt.Errorf("%s (-Plan +PlanAll): %s", key, diff)
-			}
-		}
-		explanations, _ := NewIndex(s, o).ExplainAll()
-		for _, e := range explanations {
-			one, _ := NewIndex(s, o).Explain(e.Key)
-			if diff := cmp.Diff(one, e); diff != "" {
-				return fmt.Errorf("%s (-Explain +ExplainAll): %s", e.Key, diff)
-			}
-		}
-		return nil
-	})
 }
 
 // keysOf are the keys of all objects that have plans of their own, those that are there twice included.

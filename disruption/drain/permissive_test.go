@@ -1,7 +1,7 @@
 package drain
 
 import (
-	"encoding/json"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/test/snapshotfuzz"
+	"github.com/purekube/purekube/internal/test/contract"
 )
 
 // document is the objects of a snapshot, as JSON.
@@ -34,30 +34,27 @@ func (d document) index() *disruption.Index {
 // statement. An answer that comes with an error counts as a refusal.
 func TestNeverMorePermissive(t *testing.T) {
 	bySet := by("apps/v1", "StatefulSet", "db")
-	seed := func(d document) string {
-		for _, p := range d.Pods {
-			p.Spec.NodeName = "node"
-		}
-		text, err := json.Marshal(d)
-		require.NoError(t, err)
-		return string(text)
-	}
-	seeds := []string{
-		seed(document{Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(3, 2, bySet), StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(3)))}}),
-		seed(document{Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("0"))}, Pods: pods(2, 2, by("apps/v1", "ReplicaSet", "web")),
-			ReplicaSets: []*appsv1.ReplicaSet{replicaSet("web", "", ptr.To(int32(2)))}}),
-		seed(document{Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("100%")), budget(maxUnavailable("1"), named("second"))}, Pods: pods(2, 2, by("v1", "ReplicationController", "rc")),
-			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(2)))}}),
+	documents := []document{
+		{Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(3, 2, bySet), StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(3)))}},
+		{Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("0"))}, Pods: pods(2, 2, by("apps/v1", "ReplicaSet", "web")),
+			ReplicaSets: []*appsv1.ReplicaSet{replicaSet("web", "", ptr.To(int32(2)))}},
+		{Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("100%")), budget(maxUnavailable("1"), named("second"))}, Pods: pods(2, 2, by("v1", "ReplicationController", "rc")),
+			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(2)))}},
 	}
 	words := []string{"", "db", "web", "rc", "app", "1", "2", "0%", "50%", "100%", "node", "Running", "Pending", "Succeeded", "True", "False", "Ready", "apps/v1", "v1",
 		"StatefulSet", "ReplicaSet", "Parallel", "AlwaysAllow", "a/b/c"}
+	for _, d := range documents {
+		for _, p := range d.Pods {
+			p.Spec.NodeName = "node"
+		}
+	}
 	options := []Options{{}, {Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}, {Force: true, Budgets: AsWritten}}
 	ends := func(d document, node string, o Options) bool {
 		got, _, err := Node(d.index(), node, o)
 		return err == nil && (got.Outcome == Now || got.Outcome == InRounds)
 	}
 	refused := 0
-	snapshotfuzz.Random(t, seeds, words, func(t *testing.T, d document) {
+	contract.Random(t, func(r *rand.Rand) document { return documents[r.IntN(len(documents))] }, words, func(t *testing.T, d document) {
 		nodes := map[string]bool{}
 		for _, p := range d.Pods {
 			if p != nil && p.Spec.NodeName != "" {
@@ -70,8 +67,8 @@ func TestNeverMorePermissive(t *testing.T) {
 					continue
 				}
 				refused++
-				snapshotfuzz.Spoiled(d, func(how snapshotfuzz.Spoiling, field string, object runtime.Object, spoiled document) {
-					if how == snapshotfuzz.LeftOut && (field == "Pods" || field == "Budgets") {
+				contract.Each(d, func(how contract.Damage, field string, object runtime.Object, spoiled document) {
+					if how == contract.LeftOut && (field == "Pods" || field == "Budgets") {
 						return
 					}
 					require.False(t, ends(spoiled, node, o), "%s: with %T %s, the drain ends", node, object, how)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/indextest"
+	"github.com/purekube/purekube/internal/test/weakly"
 )
 
 func pod(name, version string) *corev1.Pod {
@@ -117,7 +117,7 @@ func TestObjectsLetGo(t *testing.T) {
 		for i := range n {
 			first[i], second[i] = pod(fmt.Sprint("p", i), "1"), pod(fmt.Sprint("p", i), "2")
 		}
-		oldOnes, newOnes := indextest.Watch(first), indextest.Watch(second)
+		oldOnes, newOnes := weakly.Watch(first), weakly.Watch(second)
 		list := first
 		if twice {
 			list = append(list, pod("twice", "1"), pod("twice", "2"))

@@ -361,7 +361,7 @@ func (c Core[X, S, A, O, E]) CheckChanges(
 			t.Fatalf("affected keys that are not sorted, or there twice: %v", keys)
 		}
 		if c.Incomplete == nil || !c.Incomplete(o) {
-			c.named(t, from.x, next, keys)
+			c.CheckNamed(t, from.x, next, keys)
 		}
 		if objects == 1 {
 			explained, _ := next.ExplainAll()
@@ -385,8 +385,8 @@ func (c Core[X, S, A, O, E]) CheckSame(t testing.TB, how string, want, got X, s 
 	c.same(t, how, c.answers(want, s, keys), c.answers(got, s, keys))
 }
 
-// named fails if the outcome of a key that is not affected is another one after the change.
-func (c Core[X, S, A, O, E]) named(t testing.TB, before, after X, affected []purekube.Key) {
+// CheckNamed fails if the outcome of a key that is not affected is another one after the change.
+func (c Core[X, S, A, O, E]) CheckNamed(t testing.TB, before, after X, affected []purekube.Key) {
 	t.Helper()
 	was, is := map[purekube.Key]purekube.Outcome[A]{}, map[purekube.Key]purekube.Outcome[A]{}
 	outcomes, _ := before.PlanAll()

@@ -43,6 +43,8 @@ func Mutate[S any](s S, choice []byte, words []string) S {
 					number = math.MinInt32
 				}
 				at.set(reflect.ValueOf(number).Convert(value.Type()))
+			case reflect.Float64: // JSON without types
+				at.set(reflect.ValueOf(float64(numbers[with%len(numbers)])))
 			case reflect.Bool:
 				at.set(reflect.ValueOf(!value.Bool()).Convert(value.Type()))
 			}

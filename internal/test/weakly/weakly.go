@@ -1,4 +1,5 @@
-package indextest
+// Package weakly counts which objects are still in memory. Tests import it.
+package weakly
 
 import (
 	"runtime"
