@@ -99,22 +99,6 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-// keysOf are the keys of all objects that have plans of their own, those that are there twice included.
-func keysOf(s Snapshot) []purekube.Key {
-	var keys []purekube.Key
-	for _, b := range s.Budgets {
-		if b != nil {
-			keys = append(keys, KeyOf(b))
-		}
-	}
-	for _, p := range s.Pods {
-		if p != nil {
-			keys = append(keys, KeyOf(p))
-		}
-	}
-	return uniqueKeys(keys)
-}
-
 // Answer the needs and carry out the actions: the next plan has none.
 func TestConverges(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
@@ -333,10 +317,4 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 	if manySnapshots() && evictions < 10 {
 		t.Errorf("only %d evictions within budget", evictions)
 	}
-}
-
-// uniqueKeys sorts the keys and names each once.
-func uniqueKeys(keys []purekube.Key) []purekube.Key {
-	slices.SortFunc(keys, purekube.Key.Compare)
-	return slices.Compact(keys)
 }

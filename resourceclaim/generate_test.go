@@ -97,13 +97,6 @@ func (g generator) snapshot() Snapshot {
 	return s
 }
 
-func (g generator) template(name string) *resourcev1.ResourceClaimTemplate {
-	if g.seldom() {
-		return newTemplate(name, adminAccess)
-	}
-	return newTemplate(name)
-}
-
 func (g generator) pod(name string) *corev1.Pod {
 	p := newPod(name)
 	p.UID = g.uid(name)

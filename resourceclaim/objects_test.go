@@ -22,8 +22,6 @@ const ns = "ml"
 
 var now = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
-func at(name string) types.NamespacedName { return types.NamespacedName{Namespace: ns, Name: name} }
-
 func podKey(name string) purekube.Key   { return PodKey(ns, name) }
 func claimKey(name string) purekube.Key { return ClaimKey(ns, name) }
 
@@ -265,15 +263,6 @@ func askedGroups(answers ...any) replies {
 		case PodGroup:
 			out[needOf(PodGroupKey(ns, a.Name))] = purekube.Answer{Object: a}
 		}
-	}
-	return out
-}
-
-// all are the answers of several.
-func all(sets ...replies) replies {
-	out := replies{}
-	for _, set := range sets {
-		maps.Copy(out, set)
 	}
 	return out
 }

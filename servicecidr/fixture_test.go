@@ -217,17 +217,3 @@ func removed(outcomes []servicecidr.Outcome) []string {
 	}
 	return names
 }
-
-func shuffled(t *testing.T, seed uint64, s servicecidr.Snapshot) servicecidr.Snapshot {
-	t.Helper()
-	r := newRand(seed)
-	s.ServiceCIDRs = slices.Clone(s.ServiceCIDRs)
-	s.IPAddresses = slices.Clone(s.IPAddresses)
-	r.Shuffle(len(s.ServiceCIDRs), func(i, j int) {
-		s.ServiceCIDRs[i], s.ServiceCIDRs[j] = s.ServiceCIDRs[j], s.ServiceCIDRs[i]
-	})
-	r.Shuffle(len(s.IPAddresses), func(i, j int) {
-		s.IPAddresses[i], s.IPAddresses[j] = s.IPAddresses[j], s.IPAddresses[i]
-	})
-	return s
-}

@@ -1,6 +1,6 @@
-// Package contract is the one check of what holds for the [purekube.Index] of every package, whatever a snapshot has in
-// it. A [Core] says how the snapshots of a package are drawn and what else can be asked. Property tests, fuzzing and
-// the corpus of bad input all call the same functions:
+// Package contract is the one check of what holds for the [purekube.Index] of every package, whatever is in a snapshot.
+// A [Core] says how the snapshots of a package are drawn and what else can be asked. Property tests, fuzzing and the
+// corpus of bad input all call the same functions:
 //
 //   - [Core.Check]: no question panics, writes to the snapshot, returns memory of it, or depends on the order of its
 //     slices; Plan, PlanAll, Explain and ExplainAll agree with one another and with the functions of the package.
@@ -340,7 +340,7 @@ func (c Core[X, S, A, O, E]) CheckChanges(
 		given, before := Shallow(changed), Copy(changed)
 		var next X
 		var keys []purekube.Key
-		after := from.s
+		var after S
 		if r.IntN(3) == 0 {
 			next, keys = from.x.Without(given)
 			after = c.Without(from.s, changed)
