@@ -146,7 +146,7 @@ func values(answers []Answer) (values []any) {
 	return values
 }
 
-// answers asks the questions that every Index has, and those of the package.
+// answers asks the questions that every Index has, and the questions of the package.
 func (c Core[X, S, A, O, E]) answers(x X, s S, keys []purekube.Key) []Answer {
 	var answers []Answer
 	add := func(question string, value any, err error) {
