@@ -11,8 +11,9 @@ import (
 	"github.com/purekube/purekube/internal/test/contract"
 )
 
-func TestContract(t *testing.T)            { disruption.Contract.Test(t, 240) }
-func TestNeverMorePermissive(t *testing.T) { disruption.Contract.TestMissing(t) }
+func TestContract(t *testing.T)              { disruption.Contract.Test(t, 240) }
+func TestIndexInManyGoroutines(t *testing.T) { disruption.Contract.TestGoroutines(t) }
+func TestNeverMorePermissive(t *testing.T)   { disruption.Contract.TestMissing(t) }
 
 // FuzzWholeSnapshot asks for drains as well.
 func FuzzWholeSnapshot(f *testing.F) {

@@ -130,6 +130,7 @@ func unreadable(t testing.TB, s Snapshot, o Options, visit func(what string, dam
 	}
 }
 
-func TestContract(t *testing.T)            { Contract.Test(t, 400) }
-func TestNeverMorePermissive(t *testing.T) { Contract.TestMissing(t) }
-func FuzzWholeSnapshot(f *testing.F)       { Contract.Fuzz(f) }
+func TestContract(t *testing.T)              { Contract.Test(t, 400) }
+func TestIndexInManyGoroutines(t *testing.T) { Contract.TestGoroutines(t) }
+func TestNeverMorePermissive(t *testing.T)   { Contract.TestMissing(t) }
+func FuzzWholeSnapshot(f *testing.F)         { Contract.Fuzz(f) }

@@ -200,6 +200,7 @@ func liveConsumer(t testing.TB, s Snapshot, i int, o Options, visit func(what st
 	}
 }
 
-func TestContract(t *testing.T)            { Contract.Test(t, 400) }
-func TestNeverMorePermissive(t *testing.T) { Contract.TestMissing(t) }
-func FuzzWholeSnapshot(f *testing.F)       { Contract.Fuzz(f) }
+func TestContract(t *testing.T)              { Contract.Test(t, 400) }
+func TestIndexInManyGoroutines(t *testing.T) { Contract.TestGoroutines(t) }
+func TestNeverMorePermissive(t *testing.T)   { Contract.TestMissing(t) }
+func FuzzWholeSnapshot(f *testing.F)         { Contract.Fuzz(f) }

@@ -107,9 +107,10 @@ func unreadable(_ testing.TB, s servicecidr.Snapshot, _ servicecidr.Options, vis
 	}
 }
 
-func TestContract(t *testing.T)            { theContract.Test(t, 800) }
-func TestNeverMorePermissive(t *testing.T) { theContract.TestMissing(t) }
-func FuzzWholeSnapshot(f *testing.F)       { theContract.Fuzz(f) }
+func TestContract(t *testing.T)              { theContract.Test(t, 800) }
+func TestIndexInManyGoroutines(t *testing.T) { theContract.TestGoroutines(t) }
+func TestNeverMorePermissive(t *testing.T)   { theContract.TestMissing(t) }
+func FuzzWholeSnapshot(f *testing.F)         { theContract.Fuzz(f) }
 
 func TestContractOfBadInput(t *testing.T) {
 	badinput.Each(t, func(t *testing.T, c badinput.Case) { theContract.CheckAll(t, c.Set.ServiceCIDR(c.Times[0])) })

@@ -87,9 +87,10 @@ func countOf(nodes []*corev1.Node) int {
 	return len(names)
 }
 
-func TestContract(t *testing.T)            { Contract.Test(t, 600) }
-func TestNeverMorePermissive(t *testing.T) { Contract.TestMissing(t) }
-func FuzzWholeSnapshot(f *testing.F)       { Contract.Fuzz(f) }
+func TestContract(t *testing.T)              { Contract.Test(t, 600) }
+func TestIndexInManyGoroutines(t *testing.T) { Contract.TestGoroutines(t) }
+func TestNeverMorePermissive(t *testing.T)   { Contract.TestMissing(t) }
+func FuzzWholeSnapshot(f *testing.F)         { Contract.Fuzz(f) }
 
 // errText is what an error says.
 func errText(err error) string {

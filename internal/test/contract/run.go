@@ -33,9 +33,6 @@ func (c Core[X, S, A, O, E]) Test(t *testing.T, n int) {
 		if !bad {
 			c.CheckConverges(t, s, c.Options[0])
 		}
-		if seed%64 == 0 {
-			c.CheckGoroutines(t, s, o, r)
-		}
 		outcomes, _ := c.NewIndex(s, o).PlanAll()
 		for _, out := range outcomes {
 			for _, a := range out.Result.Actions {
@@ -53,6 +50,15 @@ func (c Core[X, S, A, O, E]) Test(t *testing.T, n int) {
 	}
 	if share := float64(affected) / float64(all); share > c.Most {
 		t.Errorf("changes of one object affect %.2f of %d keys", share, all)
+	}
+}
+
+// TestGoroutines checks that goroutines may share an Index, on a few snapshots: it means most with -race.
+func (c Core[X, S, A, O, E]) TestGoroutines(t *testing.T) {
+	t.Helper()
+	for seed := range seed.Each(t, 8) {
+		r := rand.New(rand.NewPCG(seed, 77))
+		c.CheckGoroutines(t, c.Draw(r, seed%2 == 0), c.Options[0], r)
 	}
 }
 
