@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -69,8 +70,10 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	index, _ := x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget}})
 	// The error is the error of the second one, which has all pods of this one.
 	now, _ := index.Explain(disruption.KeyOf(budget))
-	index, _ = index.With(firstPods(index, budget.Namespace))
+	pods, unusable := firstPods(index, budget.Namespace)
+	index, _ = index.With(pods)
 	explanation, err := index.Explain(disruption.KeyOf(budget))
+	err = errors.Join(err, unusable)
 	// Pods to come are a guess: if a ReplicaSet is missing from the Index, its pods may exist already. They make no budget
 	// better.
 	never := now.Budget != nil && now.Budget.Never || explanation.Budget != nil && explanation.Budget.Never
@@ -92,9 +95,9 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 }
 
 // firstPods has a pod of each workload of the namespace that wants pods and has none, as its template makes it. One is
-// enough: a budget counts a workload with its replicas. No object of the API can have the names.
-func firstPods(x *disruption.Index, namespace string) disruption.Snapshot {
-	var s disruption.Snapshot
+// enough: a budget counts a workload with its replicas. No object of the API can have the names. The error is about
+// workloads that the budget may select, and that cannot be used.
+func firstPods(x *disruption.Index, namespace string) (s disruption.Snapshot, unusable error) {
 	add := func(o metav1.Object, apiVersion, kind string, replicas *int32, template *corev1.PodTemplateSpec) {
 		ref := &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(),
 			Controller: ptr.To(true)}
@@ -107,7 +110,7 @@ func firstPods(x *disruption.Index, namespace string) disruption.Snapshot {
 			OwnerReferences: []metav1.OwnerReference{*ref},
 		}})
 	}
-	there := x.WorkloadsIn(namespace)
+	there, unusable := x.WorkloadsIn(namespace)
 	running := map[types.UID]bool{} // Deployments that have a ReplicaSet with pods, or with pods to come
 	for _, r := range there.ReplicaSets {
 		if owner := metav1.GetControllerOfNoCopy(r); owner != nil && ptr.Deref(r.Spec.Replicas, 1) > 0 {
@@ -133,5 +136,5 @@ func firstPods(x *disruption.Index, namespace string) disruption.Snapshot {
 	for _, o := range there.ReplicationControllers {
 		add(o, "v1", "ReplicationController", o.Spec.Replicas, o.Spec.Template)
 	}
-	return s
+	return s, unusable
 }

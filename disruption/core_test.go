@@ -47,8 +47,15 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 	Actions: []string{"UpdateStatus", "ClearDisruptionTarget"},
 	Permits: permits,
 	// A pod that is left out is a pod that is gone, which takes its controller out of what is expected if it was the last
-	// one; a budget that is left out protects nothing.
-	Statement: func(_ Snapshot, how contract.Damage, field string, _ runtime.Object) bool {
+	// one; a budget that is left out protects nothing. An answer about a workload that the snapshot does not have counts:
+	// it is the API server's.
+	Statement: func(s Snapshot, how contract.Damage, field string, object runtime.Object) bool {
+		o := object.(metav1.Object)
+		for need := range s.Answers {
+			if need.Kind+"s" == field && need.Namespace == o.GetNamespace() && need.Name == o.GetName() {
+				return how != contract.Twice
+			}
+		}
 		return how == contract.LeftOut && (field == "Pods" || field == "Budgets")
 	},
 	Damaged: unreadable,

@@ -89,20 +89,31 @@ func (x *Index) SelectedPodsBeingDeleted(budget types.NamespacedName) []*corev1.
 }
 
 // WorkloadsIn returns the ReplicationControllers, ReplicaSets, Deployments and StatefulSets of the namespace, sorted by
-// name. It leaves out names that several objects have. The cost grows with the workloads of all namespaces.
-func (x *Index) WorkloadsIn(namespace string) Snapshot {
-	return Snapshot{
-		ReplicationControllers: inNamespace(x.workloads.replicationControllers, namespace),
-		ReplicaSets:            inNamespace(x.workloads.replicaSets, namespace),
-		Deployments:            inNamespace(x.workloads.deployments, namespace),
-		StatefulSets:           inNamespace(x.workloads.statefulSets, namespace),
+// name. It leaves out what cannot be used: nil pointers, objects without a name, and names that several objects have.
+// The error names these. The cost grows with the workloads of all namespaces.
+func (x *Index) WorkloadsIn(namespace string) (Snapshot, error) {
+	w := x.workloads
+	var problems snapshot.Problems
+	there := Snapshot{
+		ReplicationControllers: inNamespace(w.replicationControllers, namespace, &problems),
+		ReplicaSets:            inNamespace(w.replicaSets, namespace, &problems),
+		Deployments:            inNamespace(w.deployments, namespace, &problems),
+		StatefulSets:           inNamespace(w.statefulSets, namespace, &problems),
 	}
+	return there, problems.Err()
 }
 
 func inNamespace[T any, P interface {
 	*T
 	metav1.Object
-}](objects *persistent.Objects[T, P], namespace string) (found []P) {
+}](objects *persistent.Objects[T, P], namespace string, problems *snapshot.Problems) (found []P) {
+	if unnamed := objects.Unnamed(namespace); unnamed != nil {
+		problems.Add(unnamed)
+	}
+	for name := range objects.AmbiguousIn(namespace) {
+		_, ambiguous := objects.Lookup(name)
+		problems.Add(ambiguous)
+	}
 	for o := range objects.All() {
 		if o.GetNamespace() == namespace {
 			found = append(found, o)

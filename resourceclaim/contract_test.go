@@ -50,6 +50,7 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 	Most:      0.4,
 	Actions:   []string{"CreateClaim", "SetClaimStatuses", "Reserve", "Release", "RemoveFinalizer", "DeleteClaim"},
 	Missing:   []Options{{}, grouped},
+	Unread:    func(o Options, kind string) bool { return kind == "PodGroup" && o.PodGroupOf == nil },
 	Permits:   takes,
 	Statement: isStatement,
 	Damaged:   unreadable,
