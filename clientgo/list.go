@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ var (
 	errTooLong  = errors.New("too many objects")
 	errNotAList = errors.New("the answer is no list of an API server: it has no resourceVersion")
 	errEndless  = errors.New("the answer is no page of a list: the next page would be the same")
+	errMoments  = errors.New("the list changed between two pages")
 )
 
 // ListServiceCIDRs returns a function that lists all ServiceCIDRs and IPAddresses of a cluster, past every cache. Its
@@ -73,7 +75,7 @@ func listAll[T any, P interface {
 	runtime.Object
 }, L runtime.Object](ctx context.Context, most int, list func(context.Context, metav1.ListOptions) (L, error)) (all []P,
 	err error) {
-	asked := 0
+	asked, version := 0, ""
 	pages := pager.ListPager{PageSize: pageOfAList,
 		PageFn: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			if asked == most {
@@ -91,6 +93,10 @@ func listAll[T any, P interface {
 			}
 			if o.Continue != "" && of.GetContinue() == o.Continue {
 				return nil, errEndless
+			}
+			// What was recreated under another name between two moments may be on no page.
+			if version = cmp.Or(version, of.GetResourceVersion()); of.GetResourceVersion() != version {
+				return nil, errMoments
 			}
 			return page, nil
 		}}

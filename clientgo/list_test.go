@@ -178,6 +178,28 @@ func TestAnswerThatIsNoList(t *testing.T) {
 	}
 }
 
+// A continue token that goes on at another moment is no part of the list: an address that was recreated under another
+// name in between is on neither page.
+func TestListOfTwoMoments(t *testing.T) {
+	asked := 0
+	answer := roundTripper(func(*http.Request) (*http.Response, error) {
+		asked++
+		next := ""
+		if asked == 1 {
+			next = "next"
+		}
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(
+			fmt.Sprintf(`{"kind":"IPAddressList","apiVersion":"networking.k8s.io/v1","metadata":{"resourceVersion":"%d","continue":%q},"items":[]}`, 6+asked, next),
+		))}, nil
+	})
+	client, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "http://memory", QPS: -1}, &http.Client{Transport: answer})
+	require.NoError(t, err)
+	s, err := clientgo.ListServiceCIDRs(client)(t.Context())
+	require.ErrorContains(t, err, "the list changed between two pages")
+	require.Zero(t, s)
+	require.Equal(t, 2, asked)
+}
+
 // Something between here and the API server may answer each request for the next page with the same page.
 func TestListThatNeverEnds(t *testing.T) {
 	asked := 0
