@@ -51,14 +51,12 @@ func (c *Controller[X, S, A]) send(
 			return nil, veto{err}
 		}
 	}
-	if c.cluster.mayWrite != nil {
-		// Not for a hook to decide: the key is tried again, as after any failure.
-		if err := c.cluster.mayWrite(); err != nil {
-			return nil, err
-		}
-	}
 	log.Info("Sending", "request", clip(r.String(), maxLog))
 	object, err := c.cluster.Client.Do(ctx, r)
+	if errors.Is(err, ErrLeaseLost) {
+		// It was not sent. That is not for a hook to decide: the key is tried again, as after any failure.
+		return nil, err
+	}
 	c.mu.Lock()
 	c.loop.Sent(time.Now(), t, r, object, err)
 	c.mu.Unlock()

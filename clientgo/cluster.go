@@ -32,9 +32,6 @@ type Cluster struct {
 	Workers int
 	// Hooks add behaviour of your own.
 	Hooks Hooks
-
-	// mayWrite is an error while this replica must not write. Nil: it always may.
-	mayWrite func() error
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -18,6 +19,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -147,7 +149,7 @@ func TestRequestThatWaitsUntilTheLeaseIsNotRenewed(t *testing.T) {
 					time.Sleep(9500*time.Millisecond - time.Since(start))
 					_, err := c.Client.Do(t.Context(), ttl.SetTTL{Name: "n"}.Request(nil))
 					require.NoError(t, err)
-					require.NoError(t, c.mayWrite())
+					require.NoError(t, set.lease.mayWrite())
 					_, err = c.Client.Do(t.Context(), tc.request) // as if this process was stopped: its context would end, too
 					return err
 				})
@@ -335,6 +337,19 @@ func TestLeaseNeedsItsName(t *testing.T) {
 	}
 }
 
+// lateLease sends no request before the Lease is renewed.
+type lateLease struct {
+	*inMemory
+	renewed time.Time
+}
+
+func (l lateLease) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+	if time.Now().Before(l.renewed) {
+		return nil, fmt.Errorf("PATCH http://api: %w", ErrLeaseLost)
+	}
+	return l.inMemory.Do(ctx, r)
+}
+
 // A request that waits for the renewal of the Lease is no veto: its key is tried again at once and not after ten minutes.
 // Nobody refused it, so there is no event of a failure.
 func TestLeaseThatIsNotRenewedHoldsAKeyUp(t *testing.T) {
@@ -342,7 +357,7 @@ func TestLeaseThatIsNotRenewedHoldsAKeyUp(t *testing.T) {
 		start, retries, actions := time.Now(), 0, 0
 		m := newInMemory(largecluster.Cluster{})
 		c, err := NewResourceClaim(Cluster{
-			Informers: m.informer, Client: m, Lookup: LookupFor(m, nil),
+			Informers: m.informer, Client: lateLease{m, start.Add(2 * time.Second)}, Lookup: LookupFor(m, nil),
 			Record: func(e purekube.Event) { t.Error(e) },
 			Hooks: Hooks{
 				OnRetry: func(r Retry) {
@@ -357,12 +372,6 @@ func TestLeaseThatIsNotRenewedHoldsAKeyUp(t *testing.T) {
 						t.Error(time.Since(start), r)
 					}
 				},
-			},
-			mayWrite: func() error {
-				if time.Since(start) < 2*time.Second {
-					return ErrLeaseLost
-				}
-				return nil
 			},
 		}, resourceclaim.Options{})
 		require.NoError(t, err)

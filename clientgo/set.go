@@ -143,9 +143,6 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 			Record:  func(e purekube.Event) { RecordTo(s.recorder)(e) }, // there is none before Run
 			Workers: o.Workers, Hooks: o.Hooks,
 		}
-		if s.lease != nil {
-			c.mayWrite = s.lease.mayWrite
-		}
 		if o.DryRun {
 			c.Client = DryRun{}
 		}
