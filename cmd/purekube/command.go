@@ -290,15 +290,13 @@ func (inv *invocation) answer(sys system) (status int) {
 
 // registerSnapshot adds the flags that say how the input becomes what a cluster has.
 func registerSnapshot(inv *invocation, flags *pflag.FlagSet) {
-	flags.StringVar(&inv.at, "now", "",
-		"the `time` to plan for, RFC 3339 (default: the newest time that an API server put into the input, or else the "+
-			"clock)")
-	flags.Func("none",
-		"the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(
-			list string) (err error) {
-			inv.none, err = parseKinds(list)
-			return err
-		})
+	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the newest time that an API server "+
+		"put into the input, or else the clock)")
+	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes "+
+		"it: pdb,rc", func(list string) (err error) {
+		inv.none, err = parseKinds(list)
+		return err
+	})
 	flags.BoolVar(&inv.fullHealth, "at-full-health", false,
 		"add the pods that the workloads have when all is well: for manifests, which have no pods")
 	flags.IntVar(&inv.nodes, "nodes", 0, "with --at-full-health: add this `number` of nodes for the pods")
@@ -420,9 +418,8 @@ func (inv *invocation) checkInput(sys system) error {
 			"--context, --kubeconfig, --namespace, --as and --request-timeout are for a cluster, and not for files")
 	}
 	if inv.live && inv.output == outputSARIF {
-		return fmt.Errorf(
-			"-o sarif is for files: it names the file of each finding, and objects of a cluster are in none (-o json and -o " +
-				"github name the object)")
+		return fmt.Errorf("-o sarif is for files: it names the file of each finding, and objects of a cluster are in none " +
+			"(-o json and -o github name the object)")
 	}
 	if inv.watch && (!inv.live || !inv.forPeople() || inv.outputFile != "") {
 		return fmt.Errorf("--watch is for a cluster, and prints text to standard output: without files, -o and --output-file")
