@@ -108,7 +108,11 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, nodes *nodeP
 	for _, problem := range r.problems {
 		p.Problems = append(p.Problems, problem.String())
 	}
-	links := r.links()
+	shown := make([]shownObjects, len(r.Sections))
+	for i, s := range r.Sections {
+		shown[i] = s.onPage()
+	}
+	links := linksTo(shown)
 	p.Sentence = p.Summary
 	if nodes != nil {
 		p.Sentence = nodes.Sentence
@@ -117,7 +121,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, nodes *nodeP
 		p.Sentence = "Whether nodes drain is not answered: see the errors."
 	}
 	used := map[string]bool{}
-	for _, s := range r.Sections {
+	for i, s := range r.Sections {
 		if s.NoObjects {
 			p.Absent = append(p.Absent, s.Core)
 			continue
@@ -125,7 +129,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, nodes *nodeP
 		if nodes != nil && s.Core == "disruption" {
 			s.Explanation = nil // what stops each node is in its cell
 		}
-		core := newPageCore(s, links, used)
+		core := newPageCore(s, shown[i], links, used)
 		switch s.Core {
 		case "servicecidr":
 			core.Ranges = newRangeGroups(c, inv.settings, links)
@@ -178,10 +182,10 @@ const (
 // links are the anchors of the objects that are on the page, and of their pictures.
 type links map[purekube.Key]string
 
-func (r *report) links() links {
+func linksTo(shown []shownObjects) links {
 	all := links{}
-	for _, s := range r.Sections {
-		for _, f := range s.onPage().findings() {
+	for _, on := range shown {
+		for _, f := range on.findings() {
 			if _, twice := all[f.Object]; !twice {
 				all[f.Object] = fmt.Sprintf("object-%d", len(all))
 			}
@@ -218,8 +222,8 @@ const (
 	restAtMost = 200
 )
 
-// newPageCore is the part of a controller. used are the anchors of the parts before.
-func newPageCore(s section, links links, used map[string]bool) pageCore {
+// newPageCore is the part of a controller, with these of its objects. used are the anchors of the parts before.
+func newPageCore(s section, on shownObjects, links links, used map[string]bool) pageCore {
 	core := pageCore{Name: s.Core, Headline: s.Headline, Worst: classOK}
 	for _, line := range s.Explanation {
 		core.Notes = append(core.Notes, strings.TrimLeft(line, " "))
@@ -231,7 +235,6 @@ func newPageCore(s section, links links, used map[string]bool) pageCore {
 	for _, f := range s.Findings {
 		actions += len(f.Actions)
 	}
-	on := s.onPage()
 	core.Left, core.Counted = on.left, on.counted
 	for _, f := range on.findings() {
 		o := newPageObject(f)
@@ -288,16 +291,16 @@ type shownObjects struct {
 
 func (s section) onPage() shownObjects {
 	var on shownObjects
+	byRank := make([][]finding, 1+rank(classPlain))
 	for _, f := range s.Findings {
 		if f.calm() {
 			on.calm = append(on.calm, f)
-		} else {
-			on.toDo = append(on.toDo, f)
+			continue
 		}
+		r := rank(worst(badgesOf(f)))
+		byRank[r] = append(byRank[r], f)
 	}
-	slices.SortStableFunc(on.toDo, func(a, b finding) int {
-		return cmp.Compare(rank(worst(badgesOf(a))), rank(worst(badgesOf(b))))
-	})
+	on.toDo = slices.Concat(byRank...)
 	on.left = max(0, len(on.toDo)-restAtMost)
 	on.toDo = on.toDo[:len(on.toDo)-on.left]
 	if len(on.calm) > restAtMost {
