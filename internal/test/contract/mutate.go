@@ -36,7 +36,7 @@ func Mutate[S any](s S, choice []byte, words []string) S {
 		case 3, 4:
 			switch value.Kind() {
 			case reflect.String:
-				at.set(reflect.ValueOf(text1(spots, words, with)).Convert(value.Type()))
+				at.set(reflect.ValueOf(anotherText(spots, words, with)).Convert(value.Type()))
 			case reflect.Int, reflect.Int32, reflect.Int64:
 				number := numbers[with%len(numbers)]
 				if value.OverflowInt(number) {
@@ -81,8 +81,8 @@ var (
 	odd      = []string{"", "a/b/c", "-", "UPPER", "what", "1"}
 )
 
-// text1 is an odd text, one of the words, or another text of the snapshot.
-func text1(spots []spot, words []string, with int) string {
+// anotherText is an odd text, one of the words, or another text of the snapshot.
+func anotherText(spots []spot, words []string, with int) string {
 	switch with % 3 {
 	case 0:
 		return odd[with/3%len(odd)]
