@@ -13,7 +13,7 @@ import (
 
 // Test checks n snapshots of the generator, every second one with something wrong: each in turn in one of the modes,
 // every fourth one through changes too. Without PUREKUBE_FULL it checks a quarter as many.
-func (c Core[X, S, A, O, E]) Test(t *testing.T, n int) {
+func (c Core[X, S, A, O, E]) Test(t testing.TB, n int) {
 	t.Helper()
 	if seed.Short() {
 		n /= 4
