@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,60 +15,56 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // An admission policy takes away from created claims what says whose they are. Each entry gets one claim, which its status
 // names, however many events come after it.
 func TestPolicyThatChangesClaimsMakesNoMoreOfThem(t *testing.T) {
 	tenant := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Tenant", Name: "a", UID: "uid-a", Controller: ptr.To(true)}
-	for name, policy := range map[string]struct {
-		admit func(*resourcev1.ResourceClaim)
-		// traceless: nothing but the status connects the claim with the pod, so that the cache of pods has to show it.
-		traceless bool
-	}{
-		"no annotations":     {func(c *resourcev1.ResourceClaim) { c.Annotations = nil }, false},
-		"no controller flag": {func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = nil }, false},
-		"controller: false":  {func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = ptr.To(false) }, false},
-		"neither":            {func(c *resourcev1.ResourceClaim) { c.Annotations, c.OwnerReferences[0].Controller = nil, nil }, false},
-		"another controller": {func(c *resourcev1.ResourceClaim) {
+	for name, policy := range map[string]func(*resourcev1.ResourceClaim){
+		"no annotations":     func(c *resourcev1.ResourceClaim) { c.Annotations = nil },
+		"no controller flag": func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = nil },
+		"controller: false":  func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = ptr.To(false) },
+		"neither":            func(c *resourcev1.ResourceClaim) { c.Annotations, c.OwnerReferences[0].Controller = nil, nil },
+		"another controller": func(c *resourcev1.ResourceClaim) {
 			c.OwnerReferences[0].Controller, c.GenerateName = nil, ""
 			c.OwnerReferences = append(c.OwnerReferences, tenant)
-		}, false},
-		"no owner":              {func(c *resourcev1.ResourceClaim) { c.OwnerReferences = nil }, true},
-		"no owner, nor a name":  {func(c *resourcev1.ResourceClaim) { c.OwnerReferences, c.Annotations, c.GenerateName = nil, nil, "" }, true},
-		"another owner instead": {func(c *resourcev1.ResourceClaim) { c.OwnerReferences = []metav1.OwnerReference{tenant} }, true},
+		},
+		"no owner":              func(c *resourcev1.ResourceClaim) { c.OwnerReferences = nil },
+		"no owner, nor a name":  func(c *resourcev1.ResourceClaim) { c.OwnerReferences, c.Annotations, c.GenerateName = nil, nil, "" },
+		"another owner instead": func(c *resourcev1.ResourceClaim) { c.OwnerReferences = []metav1.OwnerReference{tenant} },
 	} {
-		for _, byEvents := range []bool{true, false} {
-			for _, dynamic := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s, by events %t, dynamic %t", name, byEvents, dynamic), func(t *testing.T) {
-					server := newAPIServer()
-					server.admit, server.dynamic = policy.admit, dynamic
-					w := &world{server: server}
-					c := newCaller(server, grouped)
-					c.fresh = policy.traceless
-					if byEvents {
-						c.relist()
+		for _, dynamic := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, dynamic %t", name, dynamic), func(t *testing.T) {
+				group := &apiserver.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "train"}}
+				group.Spec.ResourceClaims = []corev1.PodResourceClaim{groupWants("gpu", "gpu")}
+				c := &served{Server: apiserver.New(newTemplate("gpu"), group, newPod("two-0", wants("gpu", "gpu"), wants("nic", "gpu"))),
+					options: grouped, dynamic: dynamic}
+				c.Refuse = func(r purekube.Request) error {
+					if r.Verb == "create" { // the claim has its name when the policy sees it
+						claim := r.Object.(*resourcev1.ResourceClaim)
+						claim.Name = fmt.Sprintf("%s%d", claim.GenerateName, len(c.snapshot().Claims))
+						policy(claim)
 					}
-					w.createGroup("train")
-					w.createPod("two-0")
-					require.True(t, c.settle())
-					for i := range 20 {
-						p := server.pods["two-0"].DeepCopy()
-						p.Labels = map[string]string{"n": fmt.Sprint(i)}
-						server.putPod(p)
-						require.True(t, c.settle(), "there is nothing left to do")
-					}
-					require.Equal(t, 3, server.names, "claims: one for each entry of the pod and the group")
-					for _, statuses := range [][]corev1.PodResourceClaimStatus{server.pods["two-0"].Status.ResourceClaimStatuses, server.groups["train"].ResourceClaimStatuses} {
-						for _, status := range statuses {
-							require.Contains(t, server.claims, *status.ResourceClaimName)
-							require.Contains(t, *status.ResourceClaimName, "-"+status.Name+"-", "it is the entry's")
-						}
-					}
-					require.Len(t, server.pods["two-0"].Status.ResourceClaimStatuses, 2)
-					require.Len(t, server.groups["train"].ResourceClaimStatuses, 1)
-				})
-			}
+					return nil
+				}
+				c.settle(t)
+				for i := range 20 {
+					p := c.snapshot().Pods[0]
+					p.Labels = map[string]string{"n": fmt.Sprint(i)}
+					c.Put(p)
+					c.settle(t)
+				}
+				s := c.snapshot()
+				require.Len(t, s.Claims, 3, "one for each entry of the pod and the group")
+				entries := slices.Concat(s.Pods[0].Status.ResourceClaimStatuses, s.PodGroups[0].ResourceClaimStatuses)
+				require.Len(t, entries, 3)
+				for _, entry := range entries {
+					require.True(t, slices.ContainsFunc(s.Claims, func(c *resourcev1.ResourceClaim) bool { return c.Name == *entry.ResourceClaimName }))
+					require.Contains(t, *entry.ResourceClaimName, "-"+entry.Name+"-", "it is the entry's")
+				}
+			})
 		}
 	}
 }

@@ -1,17 +1,17 @@
 package resourceclaim
 
 import (
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
-
-var errRefused = errors.New("exceeded quota")
 
 // What still happens when the API server refuses one call of a plan. A pod on a node waits for two
 // claims from templates and has two others to be reserved; a claim of a pod that is done is
@@ -63,43 +63,42 @@ func TestRefusals(t *testing.T) {
 					client = "dynamic"
 				}
 				t.Run(tc.name+"/"+mode.name+"/"+client, func(t *testing.T) {
-					server := newAPIServer()
-					server.dynamic = dynamic
-					server.putPod(newPod("p", onNode, uses("c", "c1"), wants("a", "gpu"), wants("b", "gpu"), uses("d", "c2")))
-					server.putPod(newPod("over", onNode, phase(corev1.PodSucceeded), has("gpu", "gpu", "over-gpu")))
-					server.putClaim(newClaim("c1", allocated))
-					server.putClaim(newClaim("c2", allocated))
-					server.putClaim(newClaim("over-gpu", allocated, madeFor("over", "gpu"), reservedFor("over")))
+					c := &served{Server: apiserver.New(newTemplate("gpu"),
+						newPod("p", onNode, uses("c", "c1"), wants("a", "gpu"), wants("b", "gpu"), uses("d", "c2")),
+						newPod("over", onNode, phase(corev1.PodSucceeded), has("gpu", "gpu", "over-gpu")),
+						newClaim("c1", allocated), newClaim("c2", allocated),
+						newClaim("over-gpu", allocated, madeFor("over", "gpu"), reservedFor("over"))),
+						options: mode.options, dynamic: dynamic}
 					seen := 0
-					server.refuse = func(r purekube.Request) error {
+					c.Refuse = func(r purekube.Request) error {
 						if strings.HasPrefix(r.String(), tc.refuse) {
 							if seen++; seen == tc.nth+1 {
-								return errRefused
+								return apiserver.QuotaExceeded(r)
 							}
 						}
 						return nil
 					}
-					c := newCaller(server, mode.options)
-					c.work(tc.key)
+					r, err := Plan(c.snapshot(), tc.key, mode.options)
+					require.NoError(t, err)
+					c.carryOut(t, r.Actions)
 
 					want, events := tc.want, tc.events
 					if mode.options.matchUpstream() && tc.key.Kind == podKind {
 						want, events = tc.upstream, tc.upsEvent
 					}
-					require.ElementsMatch(t, want, happened(server, tc.key), tc.reason)
+					require.ElementsMatch(t, want, happened(c.Server, tc.key), tc.reason)
 					require.Len(t, c.events, events)
 					if tc.refuse != "none" {
 						require.Equal(t, tc.nth+1, min(seen, tc.nth+1), "the call was made")
 					}
 
 					// Once nothing is refused any more, the same end is reached.
-					server.refuse = nil
+					c.Refuse = nil
 					if !mode.options.matchUpstream() { // whose status flaps (D-5)
-						require.True(t, c.settle())
-						require.ElementsMatch(t, []string{"claim p-a", "claim p-b", "status a b", "reserved c1", "reserved c2"}, happened(server, podKey("p")))
-						require.Nil(t, server.claims["over-gpu"])
+						c.settle(t)
+						require.ElementsMatch(t, []string{"claim p-a", "claim p-b", "status a b", "reserved c1", "reserved c2"}, happened(c.Server, podKey("p")))
+						require.Equal(t, []string{}, happened(c.Server, claimKey("over-gpu")))
 					}
-					require.Empty(t, server.violations)
 				})
 			}
 		}
@@ -107,38 +106,41 @@ func TestRefusals(t *testing.T) {
 }
 
 // happened is what a plan for the key has brought about.
-func happened(s *apiServer, key purekube.Key) []string {
+func happened(s *apiserver.Server, key purekube.Key) []string {
 	out := []string{}
-	if key.Kind == claimKind {
-		c := s.claims[key.Name]
-		if c == nil {
-			return out
+	var pod *corev1.Pod
+	for _, p := range apiserver.List[corev1.Pod](s) {
+		if KeyOf(p) == key {
+			pod = p
 		}
-		if len(c.Finalizers) > 0 {
-			out = append(out, "protected")
-		}
-		if c.Status.Allocation != nil {
-			out = append(out, "in use")
-		}
-		if c.DeletionTimestamp != nil {
-			out = append(out, "deleting")
-		}
-		return out
 	}
-	for _, c := range s.claims {
+	for _, c := range apiserver.List[resourcev1.ResourceClaim](s) {
+		if pod == nil {
+			if KeyOf(c) != key {
+				continue
+			}
+			for what, is := range map[string]bool{"protected": len(c.Finalizers) > 0, "in use": c.Status.Allocation != nil,
+				"deleting": c.DeletionTimestamp != nil} {
+				if is {
+					out = append(out, what)
+				}
+			}
+			continue
+		}
 		if c.GenerateName != "" {
 			out = append(out, "claim "+strings.TrimSuffix(c.GenerateName, "-"))
 		}
-		if isReservedFor(s.pods[key.Name].UID, c) {
+		if isReservedFor(pod.UID, c) {
 			out = append(out, "reserved "+c.Name)
 		}
 	}
-	statuses := "status"
-	for _, st := range s.pods[key.Name].Status.ResourceClaimStatuses {
-		statuses += " " + st.Name
-	}
-	if statuses != "status" {
-		out = append(out, statuses)
+	if pod != nil && len(pod.Status.ResourceClaimStatuses) > 0 {
+		var entries []string
+		for _, st := range pod.Status.ResourceClaimStatuses {
+			entries = append(entries, st.Name)
+		}
+		slices.Sort(entries)
+		out = append(out, "status "+strings.Join(entries, " "))
 	}
 	return out
 }
