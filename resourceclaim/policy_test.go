@@ -153,7 +153,9 @@ func TestOwnersWithoutAController(t *testing.T) {
 			[]string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newClaim("c", madeFor("p", "gpu"), func(c *resourcev1.ResourceClaim) { c.OwnerReferences = tc.owners })
+			c := newClaim("c", madeFor("p", "gpu"), func(c *resourcev1.ResourceClaim) {
+				c.OwnerReferences, c.GenerateName = tc.owners, "p-gpu-" // with the annotation, the name says nothing
+			})
 			r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(c), Templates: gpu}, podKey("p"), Options{})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, lines(r.Actions), tc.reason)
