@@ -38,8 +38,8 @@
 //
 // Explain and ExplainAll say why, as data: each [Reason] has a code and a sentence. ExplainAll explains the objects of
 // the kinds that the package plans, in the order of PlanAll. It leaves out objects about which nothing is decided, such
-// as a pod without claims; its comment says which. A name that several objects have is explained by the code Duplicate
-// in every package.
+// as a pod without claims; its comment says which. In every package, the code Duplicate explains a name that several
+// objects have.
 //
 // An Index is a snapshot arranged for many questions, which are its methods. Plan(s, key, o) answers
 // as NewIndex(s, o).Plan(key) does. An Index never changes; With and Without return another one and
@@ -49,8 +49,8 @@
 // An [Action] says what to write. Its [Request] is the complete call that writes it. You write one function that makes
 // a call from a Request. With that function, [CarryOut] sends the requests of the plans of all five packages. An action
 // names the object that it writes by Namespace, Name and UID, or has the whole object to write: Claim, Budget or Pod. A
-// UID that is not empty is checked: Apply returns another object of that name unchanged, and the API server refuses the
-// request for it, unless the comment of the action says that the write is right for that one too.
+// UID that is not empty is checked. If another object has the name, Apply returns it unchanged, and the API server
+// refuses the request, unless the comment of the action says that the write is right for that object, too.
 //
 // The zero value of each enum has a name. In options it is the default and is named for what it does, such as RoundUp
 // and AsWritten. In answers it is No and the name of the type, such as NoVerdict and NoOutcome: there is no answer. A

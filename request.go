@@ -48,7 +48,7 @@ type Request struct {
 	// Object is the body of a create or an update, with its apiVersion and kind set. It
 	// belongs to the caller.
 	Object runtime.Object
-	// Template is what Object repeats: see [Request.WithSpecOf]. Nil: Object repeats nothing.
+	// Template names the template that Object has its spec from: see [Request.WithSpecOf]. Nil: there is none.
 	Template *Template
 	// PatchType and Patch are the type and the body of a patch.
 	PatchType types.PatchType
@@ -83,11 +83,11 @@ func (t Template) Read() Request {
 	return Request{Verb: "get", Resource: t.Resource, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// WithSpecOf returns the request with the spec that the template has on the API server, in place of what the plan knew
-// of it: the types of this build lack the fields of a newer API, and so does Object. Read the template without types,
-// for example with a dynamic client. A template's spec never changes, so only the UID is compared: if the template has
-// another one, WithSpecOf returns an error with HTTP 409, a conflict. A request without a Template or without an Object
-// is returned as it is.
+// WithSpecOf returns the request with the spec that the template has on the API server. The types of this build lack
+// the fields of a newer API, and so does the spec in Object. Read the template without types, for example with a
+// dynamic client. A template's spec never changes, so only the UID is compared: if the template has another one,
+// WithSpecOf returns an error with HTTP 409, a conflict. A request without a Template or without an Object is returned
+// as it is.
 func (r Request) WithSpecOf(template *unstructured.Unstructured) (Request, error) {
 	if r.Template == nil || r.Object == nil {
 		return r, nil

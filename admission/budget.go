@@ -33,8 +33,8 @@ type BudgetOptions struct {
 // disruption: both compute the budget alike.
 //
 // A budget is judged by the workloads that it selects, whether or not their pods exist yet: a ReplicaSet, Deployment,
-// StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that could never
-// allow a disruption with the pods that exist already is not saved by pods to come. Without pods and workloads, the
+// StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that never allows a
+// disruption with the existing pods stays one, whatever pods are still to be created. Without pods and workloads, the
 // budget is judged by its spec alone. With Refuse, a budget that cannot be computed is refused with 403, unless
 // AllowUnknown is set: one that needs a scale which the Index does not have, for example. Whether the object is valid
 // is for the API server to say.

@@ -28,28 +28,28 @@ type ClusterRoleOptions struct {
 	Allowed map[string][]rbacv1.PolicyRule
 }
 
-// ClusterRoleWrite refuses a write of any ClusterRole that brings a protected ClusterRole a rule outside its
-// allow-list, even for a moment.
+// ClusterRoleWrite refuses a write of any ClusterRole that gives a protected ClusterRole a rule outside its allow-list,
+// even for a moment.
 //
-// It protects against a writer who adds rules to admin, edit or view through aggregation, or writes them there. It
-// holds whoever aggregates: stock kube-controller-manager of any supported release, rbacaggregate, or both. A write is
-// judged by what it brings itself:
+// It protects against a writer who adds rules to admin, edit or view through aggregation, or writes them there. The
+// answer holds whichever controller aggregates: stock kube-controller-manager of any supported release, rbacaggregate,
+// or both. A write is judged by what it adds itself:
 //
 //   - The rules of the written ClusterRole, if it is protected or a protected ClusterRole aggregates it, directly or
 //     through others. The rules that it had there before, and the rules of the other ClusterRoles that are aggregated
 //     there already, are not new. So the writes of controllers pass, and so does every other write after a rule came
 //     without a review, for example a default rule of a newer Kubernetes.
 //   - Every rule there is, if the write gives a protected ClusterRole a new selector, of its own or of a ClusterRole
-//     that it aggregates: the selector lets in whatever anybody labels for it. For the same reason, the API server
-//     demands full authority of whoever writes an aggregationRule. Write aggregationRules before you protect the
+//     that it aggregates: the selector adds the rules of whatever anybody labels for it. For the same reason, the API
+//     server demands full authority of whoever writes an aggregationRule. Write aggregationRules before you protect the
 //     ClusterRole.
 //
-// The selectors of a protected ClusterRole therefore never become more, and each ClusterRole that they match is judged
-// when it is written. So writes at the same time bring nothing together that none of them brings alone, and nothing
-// depends on reviews of the controllers' writes.
+// A protected ClusterRole therefore never gets more selectors, and each ClusterRole that they match is judged when it
+// is written. So several writes at the same time add nothing that none of them adds alone, and nothing depends on
+// reviews of the controllers' writes.
 //
-// That holds for an Index that is as new as the oldObject of the request. A list that was asked for after the request
-// arrived, from any API server and without a resourceVersion, is: it has every write that came before it, and oldObject
+// That holds for an Index that is at least as new as the oldObject of the request. Use a list that you ask for after
+// the request has arrived, from any API server and without a resourceVersion: it has every earlier write, and oldObject
 // was read before it. See [ReadsClusterRoles]. A rule that a protected ClusterRole loses between the list and the write
 // still counts as one that it has.
 //
@@ -58,8 +58,8 @@ type ClusterRoleOptions struct {
 // rules.
 //
 // It cannot see:
-//   - rules that a protected ClusterRole has: they are never taken away. Nor does a refusal keep up with aggregation:
-//     a rule that aggregation is about to remove may stay for a while. A deletion is always allowed;
+//   - rules that a protected ClusterRole has: they are never taken away. A rule that aggregation is about to remove may
+//     stay for a while, because of a write that is allowed. A deletion is always allowed;
 //   - RoleBindings and ClusterRoleBindings: who gets a ClusterRole;
 //   - writes that are not reviewed.
 //

@@ -27,9 +27,8 @@ type Options struct {
 }
 
 // Decide answers a request with the decision that it is for: [ServiceCIDRDelete], [ClusterRoleWrite], [Eviction] or
-// [BudgetWrite]. A request for none of them is allowed, since it has nothing to do with them; for a ClusterRole that is
-// no request, since ClusterRoleWrite refuses what it does not know. A request that is nil or has no UID is refused with
-// 400.
+// [BudgetWrite]. Any other request is allowed, unless it is about ClusterRoles: ClusterRoleWrite refuses what it does not
+// know. A request that is nil or has no UID is refused with 400.
 func Decide(x Indexes, r *admissionv1.AdmissionRequest, o Options) *admissionv1.AdmissionResponse {
 	switch {
 	case r == nil || r.UID == "" || clusterRoleWrites.about(r):
@@ -44,14 +43,14 @@ func Decide(x Indexes, r *admissionv1.AdmissionRequest, o Options) *admissionv1.
 	return allowed(r)
 }
 
-// ReadsServiceCIDRs reports whether the answer to a request depends on Indexes.ServiceCIDRs. Make that Index for the
-// review then, from lists of the API server, and leave it nil for other requests.
+// ReadsServiceCIDRs reports whether the answer to a request depends on Indexes.ServiceCIDRs. If so, make that Index for
+// the review, from lists of the API server. Leave it nil for other requests.
 func ReadsServiceCIDRs(r *admissionv1.AdmissionRequest) bool {
 	return serviceCIDRDeletes.refusal(r) == nil
 }
 
 // ReadsClusterRoles reports whether the answer to a request depends on Indexes.ClusterRoles, as [ReadsServiceCIDRs]
-// does. It does not for a deletion, which brings no rules, and where no ClusterRole is protected.
+// does. It does not depend on them for a deletion, which adds no rules, and if no ClusterRole is protected.
 func ReadsClusterRoles(r *admissionv1.AdmissionRequest, o ClusterRoleOptions) bool {
 	return clusterRoleWrites.refusal(r) == nil && r.Operation != admissionv1.Delete && len(o.Allowed) > 0
 }

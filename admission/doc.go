@@ -10,26 +10,26 @@
 //
 // # What every decision answers
 //
-// What cannot be decided is refused, with a code and a message for the writer. Nothing else depends on the
-// failurePolicy of the webhook. For all four:
+// What cannot be decided is refused, with a code and a message for the writer, whatever the failurePolicy of the
+// webhook. For all four:
 //
-//   - A nil Index says that its objects are not known: 503, and 429 for an eviction, so that kubectl drain tries again.
-//     Both have details.retryAfterSeconds.
-//   - A nil request, one without a UID, or one for another resource, version, subresource or operation: 400. Where a
+//   - A nil Index means that its objects are not known: 503, and 429 for an eviction, so that kubectl drain tries
+//     again. Both have details.retryAfterSeconds.
+//   - A nil request, one without a UID, or one for another resource, version, subresource or operation: 400. If your
 //     webhook gets other requests as well, call Decide.
 //   - An object that is missing, does not decode, is of another kind or has another name than the request: 400. Fields
-//     that the type does not have are passed over.
-//   - A dry run: the answer of the write itself.
-//   - The objects of the request count, not what the Index has under their names, which may be older.
+//     that the type does not have are ignored.
+//   - A dry run: the same answer as for the write itself.
+//   - The objects in the request count. The Index may have older versions of them.
 //
 // A refusal carries a metav1.Status with code, reason and message; a message has at most 2,000 bytes. A warning has at
 // most 120 bytes, as Kubernetes recommends.
 //
 // # The caller's duties
 //
-//  1. List ServiceCIDRs with IPAddresses, or ClusterRoles, for each review that [ReadsServiceCIDRs] or
-//     [ReadsClusterRoles] is true for: without a resourceVersion, all pages, after the review has arrived. If a list
-//     fails, refuse with [NotNow]. Nothing checks these writes again, and how old a cache is cannot be known.
+//  1. For each review for which [ReadsServiceCIDRs] is true, list ServiceCIDRs and IPAddresses; if [ReadsClusterRoles]
+//     is true, list ClusterRoles. List after the review has arrived, without a resourceVersion, all pages. If a list
+//     fails, refuse with [NotNow]. Nothing checks these writes again, and you cannot know how old a cache is.
 //  2. Build the disruption Index from caches of all objects that its package lists among its duties, after every event
 //     handler has seen the initial list. Pass nil until then. The API server checks the budget again after the review.
 //  3. Set Snapshot.Now of the disruption Index: Index.With(disruption.Snapshot{Now: now}).

@@ -35,7 +35,7 @@ type EvictionOptions struct {
 //
 // A refusal has the code and the text of the API server: 429 for a budget that does not allow a disruption now, 403 for
 // a status out of bounds, 500 for a pod with several budgets. What cannot be computed is refused with 429. With
-// [EvictionOptions].AllowUnknown it is allowed, with a warning in all cases but the first. That is:
+// [EvictionOptions].AllowUnknown it is allowed, with a warning in all of these cases but the first:
 //   - a pod that the Index does not have. It is gone, so that the API server answers 404, or the cache is behind. Then
 //     the API server alone decides, and there is no warning;
 //   - a budget that needs the scale of a custom resource, or a workload that the Index does not have;

@@ -16,7 +16,7 @@ const maxOrphans = 10
 // the first ten addresses with their Services.
 //
 // It protects against a ServiceCIDR that stays Terminating until somebody deletes those Services. It assumes that a
-// controller for ServiceCIDRs runs, stock kube-controller-manager or servicecidr: both keep the finalizer for as long,
+// controller for ServiceCIDRs runs, stock kube-controller-manager or servicecidr: both keep the finalizer equally long,
 // so the answer is the same for both.
 //
 // An address in use is refused with 409, and so is a deletion that cannot be computed: spec.cidrs or an IPAddress that
@@ -27,7 +27,7 @@ const maxOrphans = 10
 //   - Services whose address has no IPAddress;
 //   - deletions that were allowed and that the Index does not have yet. If two ServiceCIDRs are the only ranges of an
 //     address and both are being deleted, kube-controller-manager lets both go, and servicecidr keeps the last one
-//     (D-1). Give an allowed one a deletionTimestamp, as clientgo.NewWebhook does.
+//     (D-1). Give a ServiceCIDR whose deletion you allowed a deletionTimestamp, as clientgo.NewWebhook does.
 //
 // Make the Index from lists of the review: [ReadsServiceCIDRs] says which requests need them.
 //

@@ -189,9 +189,9 @@ func TestBadArguments(t *testing.T) {
 	}{
 		{"New without a configuration", "no configuration", func() error { return set(nil, "ttl") }},
 		{"New without controllers", "no controllers to run", func() error { return set(&rest.Config{}) }},
-		{"New of an unknown controller", `no controller "x"`, func() error { return set(&rest.Config{}, "x") }},
+		{"New of an unknown controller", `unknown controller "x"`, func() error { return set(&rest.Config{}, "x") }},
 		{"New of a controller twice", "named twice", func() error { return set(&rest.Config{}, "ttl", "ttl") }},
-		{"an unknown controller", `no controller "x"`, func() error { return of(NewRunner("x", blind, PackageOptions{})) }},
+		{"an unknown controller", `unknown controller "x"`, func() error { return of(NewRunner("x", blind, PackageOptions{})) }},
 		{"servicecidr in no cluster", "no Informers", func() error { return of(NewServiceCIDR(nothing, servicecidr.Options{})) }},
 		{"resourceclaim in no cluster", "no Informers", func() error { return of(NewResourceClaim(nothing, resourceclaim.Options{})) }},
 		{"ttl in no cluster", "no Informers", func() error { return of(NewTTL(nothing, ttl.Options{})) }},
@@ -211,7 +211,7 @@ func TestBadArguments(t *testing.T) {
 		{"an Executor for nothing", "no configuration", func() error { return of(NewExecutor(nil)) }},
 		{"a Lookup for nothing", "no configuration", func() error { return of(NewLookup(nil)) }},
 		{"lists without a client", "no Client", func() error { return of(ListServiceCIDRs(nil)(t.Context())) }},
-		{"the rights of an unknown controller", `no controller "x"`, func() error { return of(PolicyRules("x")) }},
+		{"the rights of an unknown controller", `unknown controller "x"`, func() error { return of(PolicyRules("x")) }},
 		{"an empty request", "missing", func() error { return of((&Executor{}).Do(t.Context(), purekube.Request{})) }},
 		{"an empty request, dynamic", "missing", func() error { return of(DynamicExecutor{}.Do(t.Context(), purekube.Request{})) }},
 		{"an empty lookup", "not a lookup", func() error {

@@ -37,7 +37,7 @@ type Runner interface {
 	HasSynced() bool
 	// Run plans until ctx is done. After Stop it returns as soon as the plans under way are finished.
 	Run(ctx context.Context) error
-	// Stop lets no plan begin any more.
+	// Stop lets no new plan begin.
 	Stop()
 }
 
@@ -47,19 +47,19 @@ type Options[X, S any] struct {
 	Prepare func(index X) X
 	// At returns what the Index does not learn from events: the time, for most packages.
 	At func(now time.Time, index X) S
-	// Confirm reads from the API server what the plan of a key rests on, past every cache, and returns a Snapshot with all
-	// that the plan reads, the time included. The key is planned again with it before a request is sent that is
+	// Confirm reads from the API server, past every cache, what the plan of a key depends on. It returns a Snapshot with
+	// all that the plan reads, including the time. The key is planned again with it before a request is sent that is
 	// Irreversible: see [purekube.Request]. Nil: no such request is sent.
 	Confirm func(ctx context.Context, key purekube.Key) (S, error)
 	// Answers puts the answers to lookups into a Snapshot. Nil: the package has no Needs.
 	Answers func(map[purekube.Need]purekube.Answer) S
-	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
-	// LookupsDeadline it is planned with what is known. Other packages wait.
+	// DecidesWithout is for a package that takes an error as the answer to a lookup, and then refuses. After
+	// LookupsDeadline, it plans with what is known. Other packages wait.
 	DecidesWithout bool
-	// Written is told of each object as a write left it.
+	// Written gets each object as a write left it.
 	Written func(now time.Time, object runtime.Object)
-	// RetryProblems is for a package whose plans are to be made again when they have an error. For others, only an
-	// event can make it go.
+	// RetryProblems is for a package whose plans are retried when they have an error. For other packages, only an event
+	// can clear the error.
 	RetryProblems bool
 	// Retries is how often a key that fails is tried again in quick succession, before it rests for PauseAfterRetries; 0
 	// is without end.
@@ -148,7 +148,7 @@ func (c *Controller[X, S, A]) HasSynced() bool {
 	return true
 }
 
-// Index returns the Index of now, without answers to lookups. It reports false while the controller does not plan:
+// Index returns the current Index, without answers to lookups. It reports false while the controller does not plan:
 // before it has seen every object, after its end, and on a replica that does not lead.
 func (c *Controller[X, S, A]) Index() (index X, planning bool) {
 	c.mu.Lock()
@@ -178,7 +178,7 @@ func (c *Controller[X, S, A]) enqueue(keys []purekube.Key) {
 	}
 }
 
-// Stop begins no new plan. Run returns when the plans under way are finished: their writes take 30 seconds at most.
+// Stop lets no new plan begin. Run returns when the plans under way are finished: their writes take 30 seconds at most.
 func (c *Controller[X, S, A]) Stop() { c.stop() }
 
 // ErrRestored is the error of Run where the cache of an informer went back to an older resourceVersion: etcd was
@@ -189,7 +189,7 @@ var ErrRestored = errors.New("etcd was restored from a backup: start again")
 var errRanBefore = errors.New("a controller runs once")
 
 // Run waits until HasSynced, and plans until ctx is done. Then it returns nil: calls under way end with ctx. To let
-// plans that are under way come to their end, call Stop before. Run it once, and only while no other replica runs.
+// plans under way finish, call Stop first. Run it once, and only while no other replica runs.
 //
 // It returns [ErrRestored] where etcd was restored from a backup. Calls under way end then, too.
 //
@@ -267,7 +267,7 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 func (c *Controller[X, S, A]) leave(log klog.Logger) {
 	for _, w := range c.watched {
 		if err := w.remove(); err != nil {
-			log.Error(err, "The handler stays with its informer", "resource", w.resource.GroupResource())
+			log.Error(err, "The handler could not be removed from its informer", "resource", w.resource.GroupResource())
 		}
 	}
 }
@@ -387,7 +387,7 @@ func (c *Controller[X, S, A]) follow(ctx context.Context, key purekube.Key, next
 	}
 	log := klog.FromContext(ctx).WithValues("key", key, "retry", next.Retry, "after", next.After)
 	if errors.Is(next.Err, reconcile.ErrUnconfirmed) || apierrors.IsConflict(next.Err) || apierrors.IsNotFound(next.Err) {
-		log.Info("Planning again: the cluster went on meanwhile", "reason", clip(next.Err.Error(), maxLog))
+		log.Info("Planning again: the cluster changed meanwhile", "reason", clip(next.Err.Error(), maxLog))
 	} else {
 		log.Error(clipped(next.Err), "Planning again")
 	}

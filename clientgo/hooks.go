@@ -10,27 +10,27 @@ import (
 // Hooks add behaviour of your own to controllers. All may be nil. Workers call them at the same time, and wait for
 // them.
 type Hooks struct {
-	// Filter reports whether a key is to be planned. It is asked each time, so that its answer may change; a key that was
-	// left out is planned after its next event. The objects count for the plans of other keys all the same. Events and
-	// workers of the controller wait for it: it must be quick, and must not call the controller.
+	// Filter reports whether a key is to be planned. It is called each time, so its answer may change; a key that was left
+	// out is planned after its next event. The objects still count for the plans of other keys. Events and workers of the
+	// controller wait for Filter: it must be quick, and must not call the controller.
 	Filter func(controller string, key purekube.Key) bool
 	// BeforeSend sees each action before it is sent. It may change the request. A claim that is created gets the spec of
 	// its template: to change that spec, set the request's Template to nil as well. An error is a veto: the action is not
-	// sent, nor are those behind it in the plan, unless its request says ContinueOnError. The veto is logged, OnAction
-	// sees it as [ActionResult.Vetoed], and the key is planned after its next event, or ten minutes later.
+	// sent, and neither are the later actions of the plan, unless its request says ContinueOnError. The veto is logged,
+	// OnAction sees it as [ActionResult.Vetoed], and the key is planned after its next event, or ten minutes later.
 	BeforeSend func(ctx context.Context, a Sending) error
 
-	// OnStart is told of each controller that begins to plan: this replica leads, and the controller has seen every
-	// object. Plans wait for the hook. The controller is what [NewDisruption] and so on return: you can ask it for its
-	// Index from then on.
+	// OnStart gets each controller that begins to plan: this replica leads, and the controller has seen every object.
+	// Plans wait for the hook. The controller is what [NewDisruption] and so on return: you can ask it for its Index from
+	// then on.
 	OnStart func(Runner)
-	// OnPlan is told of each plan that was decided: make metrics of it.
+	// OnPlan gets each plan, for example for metrics.
 	OnPlan func(PlanResult)
-	// OnAction is told of each action that was sent, or vetoed.
+	// OnAction gets each action that was sent or vetoed.
 	OnAction func(ActionResult)
-	// OnLookup is told of each lookup at the API server.
+	// OnLookup gets each lookup at the API server.
 	OnLookup func(LookupResult)
-	// OnRetry is told of each failure, and of when the key is planned again.
+	// OnRetry gets each failure, with the time until the key is planned again.
 	OnRetry func(Retry)
 }
 

@@ -50,7 +50,7 @@ func Names() []string { return slices.Sorted(maps.Keys(constructors)) }
 func NewRunner(name string, c Cluster, o PackageOptions) (Runner, error) {
 	constructor := constructors[name]
 	if constructor == nil {
-		return nil, fmt.Errorf("there is no controller %q, but %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown controller %q: known are %s", name, strings.Join(Names(), ", "))
 	}
 	return constructor(c, o)
 }

@@ -27,8 +27,8 @@ type PodGroups struct {
 	Informer Informer
 }
 
-// ErrPodGroups says that resourceclaim.Options.PodGroupOf is set, and PodGroups are not.
-var ErrPodGroups = errors.New("resourceclaim.Options.PodGroupOf: it is not said where to read PodGroups")
+// ErrPodGroups says that resourceclaim.Options.PodGroupOf is set, but Cluster.PodGroups or SetOptions.PodGroups is not.
+var ErrPodGroups = errors.New("resourceclaim.Options.PodGroupOf is set, but nothing says where to read PodGroups")
 
 const podGroupKind = "PodGroup"
 

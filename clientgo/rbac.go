@@ -88,7 +88,7 @@ func PolicyRules(names ...string) ([]rbacv1.PolicyRule, error) {
 	for _, name := range names {
 		n, known := needed[name]
 		if !known {
-			return nil, fmt.Errorf("there is no controller %q, but %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("unknown controller %q: known are %s", name, strings.Join(Names(), ", "))
 		}
 		for _, a := range n.actions {
 			r := a.Request(nil)

@@ -173,7 +173,7 @@ func (s *Set) Unsynced() []string {
 	return names
 }
 
-// Stop begins no new plan. Run returns when the plans under way are finished.
+// Stop lets no new plan begin. Run returns when the plans under way are finished.
 func (s *Set) Stop() {
 	s.stop()
 	for _, c := range s.controllers {
@@ -182,11 +182,11 @@ func (s *Set) Stop() {
 }
 
 // Run runs the controllers until ctx is done, or while it has the Lease. Calls under way end with ctx; Stop lets them
-// come to their end. Run it once and, without a Lease, only while no other replica runs.
+// finish. Run it once and, without a Lease, only while no other replica runs.
 //
-// The informers start with the Lease: what a replica knows begins with lists that it made while it led. When the Lease
-// is lost, Run returns [ErrLeaseLost], and where etcd was restored from a backup, [ErrRestored]: end the process then,
-// since the next leader begins with nothing, too.
+// The informers start with the Lease: a replica knows only what it listed while it led. When the Lease is lost, Run
+// returns [ErrLeaseLost], and when etcd was restored from a backup, [ErrRestored]. Then end the process: a leader has
+// to begin with empty caches.
 func (s *Set) Run(ctx context.Context) error {
 	if s.err != nil {
 		return s.err

@@ -262,9 +262,9 @@ func TestSetsThatAreRefused(t *testing.T) {
 		o          clientgo.SetOptions
 	}{
 		{"no controllers", "there are disruption", clientgo.SetOptions{}},
-		{"an unknown one", `no controller "nodes"`, clientgo.SetOptions{Controllers: []string{"ttl", "nodes"}}},
+		{"an unknown one", `unknown controller "nodes"`, clientgo.SetOptions{Controllers: []string{"ttl", "nodes"}}},
 		{"one twice", "named twice", clientgo.SetOptions{Controllers: []string{"ttl", "ttl"}}},
-		{"PodGroups", "not said where to read PodGroups", clientgo.SetOptions{Controllers: []string{"resourceclaim"}, PackageOptions: clientgo.PackageOptions{
+		{"PodGroups", "nothing says where to read PodGroups", clientgo.SetOptions{Controllers: []string{"resourceclaim"}, PackageOptions: clientgo.PackageOptions{
 			ResourceClaim: resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestAtFullHealthOfACustomWorkload(t *testing.T) {
 			d, _, err := drain.Node(disruption.NewIndex(full.Disruption(time.Unix(0, 0)), disruption.Options{}), "n1", drain.Options{})
 			require.NoError(t, err)
 			require.Equal(t, drain.Never, d.Outcome)
-			require.Equal(t, []string{"standard input:14: document 5: Rollout shop/web: no package knows this kind: its pods are made of spec.template and spec.replicas"}, noteTexts(full))
+			require.Equal(t, []string{"standard input:14: document 5: Rollout shop/web: no package knows this kind: its pods are made from spec.template and spec.replicas"}, noteTexts(full))
 			require.Empty(t, set.Notes, "the set itself does not change")
 		})
 	}

@@ -36,7 +36,7 @@ func (l *loader) readFiles(name string) {
 			return nil
 		case at != name && entry.Type()&fs.ModeSymlink != 0 && isDirectory(files, at):
 			// It is not followed, since links may lead in a circle. What is in it may matter.
-			l.unread(at, "a link to a directory is not followed: name it, too")
+			l.unread(at, "a link to a directory is not followed: name the directory, too")
 			return nil
 		case at != name && !isManifest(at):
 			return nil

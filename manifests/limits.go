@@ -80,7 +80,7 @@ func expands(text []byte) error {
 	}
 	sizes := map[*yamlv3.Node]int{} //nolint:staticcheck // as above
 	if expandedSize(&document, sizes) > maxObject {
-		return fmt.Errorf("its aliases make more than %d MiB of it", maxObject>>20)
+		return fmt.Errorf("with its aliases replaced, it is larger than %d MiB", maxObject>>20)
 	}
 	return nil
 }

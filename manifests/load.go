@@ -31,12 +31,13 @@ type Options struct {
 	// None are kinds of which the input has all objects: they are added to [Set.Seen].
 	None []schema.GroupKind
 	// MaxUnzipped is how many bytes a gzip file may hold; objects below 2 KiB count as 2 KiB. 0: [DefaultMaxUnzipped].
-	// Input that is not zipped may be of any size, but what its small objects lack to 2 KiB may not be more than that.
+	// Input that is not zipped may have any size, but the bytes that its small objects lack to 2 KiB may not add up to
+	// more than this.
 	MaxUnzipped int64
 	// Transform is given each object before the set has it, by several goroutines at once. It may take out of the object
 	// what you do not need, since a dump of a large cluster is memory first of all. Nil: objects stay whole.
 	Transform func(Object)
-	// Progress is called after each 1,024 objects with the number read so far. Nil: nobody is told.
+	// Progress is called after each 1,024 objects with the number read so far. Nil: it is not called.
 	Progress func(objects int)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/purekube/purekube/internal/message"
 )
 
-// Note is what a reader of an answer should know about the input, and no error: an object was read in part, or an
-// answer rests on something that the input does not say outright.
+// Note is something that a reader of an answer should know about the input, but not an error: an object was read in
+// part, or an answer depends on something that the input does not say.
 type Note struct {
 	// At is the first object that the note is about. It is zero for a note about the input as a whole.
 	At Ref

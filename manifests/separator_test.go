@@ -50,7 +50,7 @@ func TestDocumentsAreSeparated(t *testing.T) {
 // What stands behind the end of a document, and nothing separates from it, is an error and never left out.
 func TestNothingBehindADocumentIsLeftOut(t *testing.T) {
 	a, b := oneNode("a"), oneNode("b")
-	const goesOn = "standard input:%: not YAML: the text goes on after the end of the document: a line --- must be between two documents"
+	const goesOn = "standard input:%: not YAML: text after the end of the document: put a line --- between two documents"
 	for _, tc := range []struct{ name, reason, input, place string }{
 		{"a comment and JSON values", "a comment makes YAML of the file", "# dump\n" + a + "\n" + b + "\n", "2: document 1"},
 		{"a comment and JSON lists", "the second one may have the budgets", "# dump\n" + list(a) + "\n" + list(b) + "\n", "2: document 1"},

@@ -117,12 +117,13 @@ func (f *filler) uncount(w workload) workload {
 	first := f.set.Budgets[places[0]].Name
 	if len(places) == 1 {
 		f.note(w, "",
-			"the PodDisruptionBudget %s does not select its pods here, so that they make it no better than it is for other pods",
+			"the PodDisruptionBudget %s does not select its pods here, so that it does not allow more disruptions because "+
+				"of them",
 			first)
 	} else {
 		f.note(w, "",
-			"%d PodDisruptionBudgets, %s among them, do not select its pods here, so that they make them no better than they "+
-				"are for other pods",
+			"%d PodDisruptionBudgets, %s among them, do not select its pods here, so that they do not allow more "+
+				"disruptions because of them",
 			len(places), first)
 	}
 	return w
@@ -167,7 +168,7 @@ func (f *filler) customWorkload(c *CustomWorkload) *CustomWorkload {
 	}
 	f.fill(w, int(replicas))
 	w.at = c.At
-	f.note(w, "", "no package knows this kind: its pods are made of spec.template and spec.replicas")
+	f.note(w, "", "no package knows this kind: its pods are made from spec.template and spec.replicas")
 	made := *c
 	made.UID, made.Replicas = w.uid, &replicas
 	return &made

@@ -13,7 +13,7 @@ import (
 )
 
 // errGoesOn: decoders of YAML read one document and do not say that the text has more.
-var errGoesOn = errors.New("the text goes on after the end of the document: a line --- must be between two documents")
+var errGoesOn = errors.New("text after the end of the document: put a line --- between two documents")
 
 // yamlToJSON is one YAML document as JSON. Text behind the document is an error, and so is a key that is given twice:
 // nobody can say which one counts. Scalars mean what they mean for kubectl, which reads YAML 1.1.

@@ -27,7 +27,7 @@ type Snapshot interface {
 	servicecidr.Snapshot | resourceclaim.Snapshot | ttl.Snapshot | rbacaggregate.Snapshot | disruption.Snapshot
 }
 
-// Step is one write on the way to rest.
+// Step is one write before the cluster is idle.
 type Step struct {
 	// Round counts the plans of the whole snapshot, from 1.
 	Round int
@@ -45,9 +45,10 @@ func (s Step) String() string { return s.Text }
 // for each level of aggregation.
 const maxRounds = 100
 
-// Converge plans the snapshot, applies the actions in memory and plans again, until nothing is left to do and no time
-// is due: the default decisions. The clock goes on to the next RecheckAt when nothing else is to be done. Converge
-// returns the snapshot after that, and the writes on the way. The snapshot that is handed in does not change.
+// Converge plans the snapshot, applies the actions in memory and plans again, until nothing is left to do and no
+// RecheckAt is left. It uses the default decisions. When nothing else is left to do, the clock moves to the next
+// RecheckAt. Converge returns the snapshot after that, and the writes. It does not change the snapshot that you pass
+// in.
 //
 // The snapshot is the whole cluster: a pod that is not in it does not exist. The test fails if a write is refused, if a
 // plan has an error or a lookup that the snapshot does not answer, or if there is something to do after 100 rounds.

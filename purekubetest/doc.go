@@ -1,10 +1,8 @@
-// Package purekubetest is for tests of policy: tests that ask what the controllers make of somebody's
-// objects. It builds the objects that such tests need again and again, and it plays a cluster until it is at
-// rest.
+// Package purekubetest is for policy tests: tests of what the controllers would do with your objects. It builds the
+// objects that such tests often need, and simulates a cluster until it is idle.
 //
-// Builders return ordinary API objects, complete enough for every question of this module, which a test may
-// change before it uses them. A name may have a namespace before it, "shop/web"; without one it is
-// "default".
+// Builders return ordinary API objects, complete enough for every question of this module. A test may change them
+// before it uses them. A name may have a namespace before it, "shop/web"; without one, the namespace is "default".
 //
 // [NewCluster] and [Load] make a [Cluster] of objects and of manifests, and its methods are the snapshots of the five
 // packages. [Cluster.AtFullHealth] adds the pods that the workloads of manifests have when all is well. [Converge]

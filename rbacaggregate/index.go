@@ -9,9 +9,9 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
-// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
-// same time.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another Index, which
+// shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from it, at
+// the same time.
 //
 // The functions [Plan] and [PlanAll] answer as the methods do: Plan(s, key, o) as NewIndex(s, o).Plan(key).
 type Index struct {

@@ -42,7 +42,8 @@
 //     etcd was restored from a backup: end the process, and begin with empty memories.
 //  6. After a restart, and after a create without an answer, list claims that are no older than the last created claim.
 //  7. Answer Needs from the API server, not from a cache, and discard an answer after the plan that asked for it.
-//  8. Switch off the resourceclaim controller of kube-controller-manager: both would create claims.
+//  8. Switch off the resourceclaim controller of kube-controller-manager: both would create claims, even with
+//     MatchUpstream. If you cannot, ask questions and send nothing.
 //
 // # Cost and source
 //

@@ -14,9 +14,9 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
-// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
-// same time.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another Index, which
+// shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from it, at
+// the same time.
 //
 // For n IPAddresses, Plan, CheckDeletion and Explain cost O(log n) for each range of addresses of the ServiceCIDR that
 // begins and ends where a prefix does, and for each named address. Plan stops at the first address that blocks the

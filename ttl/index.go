@@ -24,9 +24,9 @@ func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewI
 // without a name.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
-// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
-// same time.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another Index, which
+// shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from it, at
+// the same time.
 //
 // The Index keeps the step. NewIndex takes the step of the snapshot unchanged. For every node that With adds or
 // Without removes, the step changes by one at most, as BR-19-06 says. An Index that begins at a settled step, from

@@ -15,7 +15,7 @@ type Snapshot struct {
 	Nodes []*corev1.Node
 }
 
-// Options is there for what the five packages have in common: nothing about a TTL can be chosen.
+// Options has no fields, because a TTL has no options. It exists so that all five packages have the same form.
 type Options struct {
 	// steps are other steps than upstream's. Tests have them, to move the step of a small cluster.
 	steps table

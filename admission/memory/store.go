@@ -24,7 +24,7 @@ type Options struct {
 	AssumePodFor time.Duration // 0: the constant of that name
 }
 
-// Store is the objects of a cluster as decisions on evictions and budgets need them. It is safe for concurrent use.
+// Store keeps the objects of a cluster that decisions on evictions and budgets need. It is safe for concurrent use.
 // Make one with [NewStore].
 type Store struct {
 	current atomic.Pointer[disruption.Index]
@@ -60,8 +60,8 @@ func (s *Store) Put(objects ...runtime.Object) {
 	s.set(seen)
 }
 
-// Remove takes away objects that a watch shows as deleted. Their names count. Unwrap what an informer hands over in the
-// place of an object whose deletion it missed: an object that is not removed may make an answer more permissive.
+// Remove removes objects that a watch shows as deleted, by their names. If an informer missed a deletion, unwrap the
+// object from its tombstone first: an object that is not removed may make an answer more permissive.
 func (s *Store) Remove(objects ...runtime.Object) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -87,7 +87,7 @@ func (s *Store) set(changed disruption.Snapshot) {
 // the store. It refuses what depends on other objects, for example the deletion of a ServiceCIDR, and allows what
 // admission does not decide.
 //
-// Decisions on evictions follow each other. The others wait for none.
+// Decisions on evictions are made one at a time. Other decisions do not wait.
 func (s *Store) Review(
 	r *admissionv1.AdmissionRequest, synced bool, now time.Time, o admission.Options,
 ) *admissionv1.AdmissionResponse {

@@ -32,10 +32,10 @@ import (
 )
 
 // MaxBody is the size of a review in bytes unless [Options] say otherwise. It is more than an API server sends by
-// default. It takes requests of 3 MiB, and etcd takes objects of 1.5 MiB, in protobuf or JSON as they were sent. A
-// review has them in JSON, where a rule of the shortest entries takes five times as much as in protobuf, and a
-// character that HTML knows (<, >, &) six times. A create has one object from a request, and an update one from a
-// request and one from etcd: 6 × (3 + 1.5) MiB = 27 MiB.
+// default. An API server accepts requests of 3 MiB, and etcd objects of 1.5 MiB, in protobuf or JSON as they were sent.
+// A review has them in JSON. There, a rule of the shortest entries takes five times as much as in protobuf, and a
+// character that is escaped for HTML (<, >, &) six times. A create has one object from a request, and an update has one
+// from a request and one from etcd: 6 × (3 + 1.5) MiB = 27 MiB.
 const MaxBody = 32 << 20
 
 // MaxTimeout is the longest that an API server waits for a webhook: a timeout for connections.

@@ -91,7 +91,7 @@ func stopsText(b drain.Blocker) string {
 func fixText(b drain.Blocker, fix drain.Fix) string {
 	of := message.Count(fix.Played, "node")
 	if fix.Played < len(b.Nodes) {
-		of += " that it was played for"
+		of = message.Count(fix.Played, "simulated node")
 	}
 	when := "now"
 	if fix.Rounds > 1 {

@@ -102,7 +102,7 @@ func (c *cluster) nodesNote() string {
 	if len(unknown) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Pods run on nodes that are not in the input (%s): no evicted pod finds a place there.",
+	return fmt.Sprintf("Pods run on nodes that are not in the input (%s): evicted pods are not placed there.",
 		list(slices.Sorted(maps.Keys(unknown)), 5))
 }
 

@@ -292,8 +292,8 @@ func (inv *invocation) answer(sys system) (status int) {
 func registerSnapshot(inv *invocation, flags *pflag.FlagSet) {
 	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the newest time that an API server "+
 		"put into the input, or else the clock)")
-	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes "+
-		"it: pdb,rc", func(list string) (err error) {
+	flags.Func("none", "the cluster has no objects of these `kinds` beyond the input; a list as for kubectl get: "+
+		"pdb,rc", func(list string) (err error) {
 		inv.none, err = parseKinds(list)
 		return err
 	})
@@ -336,7 +336,7 @@ func registerState(inv *invocation, flags *pflag.FlagSet) {
 			return err
 		})
 	flags.BoolVar(&inv.assumeComplete, "assume-complete", false,
-		"the input has all pods: one that it lacks does not exist and is not to be looked up")
+		"the input has all pods: a pod that is not in it does not exist, and needs no lookup")
 }
 
 func registerFailOn(inv *invocation, flags *pflag.FlagSet, known []string) {
@@ -394,7 +394,7 @@ func (inv *invocation) check(sys system) (err error) {
 	case inv.nodes > 0 && !inv.fullHealth:
 		return fmt.Errorf("--nodes is for --at-full-health")
 	case inv.demo && len(inv.paths) > 0:
-		return fmt.Errorf("--demo is the embedded cluster, and %s is not in it: only one of them", inv.paths[0])
+		return fmt.Errorf("--demo reads the embedded cluster: it cannot be combined with %s", inv.paths[0])
 	}
 	return inv.checkInput(sys)
 }

@@ -90,7 +90,7 @@ func TestNoInputIsNotTheDemo(t *testing.T) {
 			require.Contains(t, demo.stdout+demo.stderr, first)
 			both := plan(t, nil, "", append(slices.Clone(args), "--demo", "-f", "mine.yaml")...)
 			require.Equal(t, exitInput, both.status)
-			require.Contains(t, both.stderr, "--demo is the embedded cluster, and mine.yaml is not in it: only one of them")
+			require.Contains(t, both.stderr, "--demo reads the embedded cluster: it cannot be combined with mine.yaml")
 			empty := plan(t, nil, "", append(slices.Clone(args), "")...)
 			require.Equal(t, outcome{status: exitInput,
 				stderr: "purekube: an argument of " + args[0] + " is empty, such as a shell variable without a value\n"}, empty)
@@ -167,7 +167,7 @@ func TestAtFullHealth(t *testing.T) {
 	got = plan(t, nil, broken, "drain", "all", "--at-full-health", "--nodes", "2", "--none", "pods,rs", "-")
 	require.Equal(t, exitInput, got.status)
 	require.Contains(t, got.stderr, "document 2: Deployment default/web: spec.selector: required")
-	require.Contains(t, got.stderr, "drain: not answered: something could not be read that is a Pod, or may be one")
+	require.Contains(t, got.stderr, "drain: not answered: an object that is a Pod, or may be one, could not be read")
 }
 
 // explain is about one object. It knows kinds as kubectl does, and an object that is not there is an error.

@@ -46,7 +46,7 @@ func coreNames() []string {
 func selectCores(names []string) ([]core, error) {
 	for _, name := range names {
 		if !slices.Contains(coreNames(), name) {
-			return nil, fmt.Errorf("--core %q: there is %s", name, strings.Join(coreNames(), ", "))
+			return nil, fmt.Errorf("--core %q: must be one of %s", name, strings.Join(coreNames(), ", "))
 		}
 	}
 	if len(names) == 0 {

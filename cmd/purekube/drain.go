@@ -62,7 +62,7 @@ func registerDrain(inv *invocation, flags *pflag.FlagSet) {
 	flags.BoolVar(&inv.drain.together, "together", false,
 		"drain the nodes at the same time, as several kubectl drains do (default: each alone)")
 	inv.drain.registerWaves(flags,
-		"plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
+		"plan a rolling upgrade of the nodes, or of all: which nodes drain together, and in what order")
 }
 
 // registerWaves adds the flags of a rolling upgrade.

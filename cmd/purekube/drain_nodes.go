@@ -98,8 +98,8 @@ func (r *drainRequest) decidable(f *fleet, names []string) ([]string, []problem)
 		return names, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !without[name] })
-	what := fmt.Sprintf("drain: not answered for %s (%s): a PodDisruptionBudget could not be read that may select pods "+
-		"there, of namespace %s",
+	what := fmt.Sprintf("drain: not answered for %s (%s): a PodDisruptionBudget that may select pods "+
+		"there could not be read, in namespace %s",
 		message.Count(len(others), "node"), list(others, 5), list(slices.Sorted(maps.Keys(hidden)), 5))
 	if r.together {
 		left, what = nil, what+"; so it is not answered for the nodes that drain together with them"

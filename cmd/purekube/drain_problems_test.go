@@ -57,9 +57,9 @@ func manifestsOf(text string) manifests.Options {
 func TestFixThatWasPlayedForOneNode(t *testing.T) {
 	fix := drain.Fix{Kind: drain.FixAnotherNode, Played: 1, Clears: []string{"a"}}
 	for frees, want := range map[string][2]string{
-		"a": {"drains now", "1 of 1 node that it was played for drain now"},
+		"a": {"drains now", "1 of 1 simulated node drain now"},
 		"": {"no longer in the way, but something else is",
-			"no longer in the way of 1 of 1 node that it was played for, but something else is"},
+			"no longer in the way of 1 of 1 simulated node, but something else is"},
 	} {
 		fix.Frees = strings.Fields(frees)
 		require.Equal(t, fix.String()+": "+want[0], fixText(drain.Blocker{Nodes: []string{"a"}}, fix))

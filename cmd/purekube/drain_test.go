@@ -136,7 +136,7 @@ In the way:
 NODE    DRAINS               PODS  EVICTED  SKIPPED  STAY
 node-a  leaves pods pending  1     1        0        0
     round 1: evicts shop/web-0
-Pods run on nodes that are not in the input (node-b): no evicted pod finds a place there.
+Pods run on nodes that are not in the input (node-b): evicted pods are not placed there.
 `},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestDrainFlags(t *testing.T) {
 	}{
 		{"no node", "drain needs the names of nodes, or all, or --selector", []string{"drain"}},
 		{"requests", `-o "requests": drain prints text, wide, json, yaml`, []string{"drain", "all", "-o", "requests"}},
-		{"action", `"action": there is error, never, none`, []string{"drain", "all", "--demo", "--fail-on", "action"}},
+		{"action", `"action": must be one of error, never, none`, []string{"drain", "all", "--demo", "--fail-on", "action"}},
 		{"flag of drain", "unknown flag: --force (purekube plan --help lists the flags)", []string{"plan", "--force"}},
 		{"no such command", `unknown command "drian" for "purekube" Did you mean this? drain`, []string{"drian"}},
 	} {

@@ -20,12 +20,12 @@ const (
 const exitStatusHelp = `
 exit status:
   0  planning worked
-  1  something in the input was wrong: a file, a document, a field, an object that is there twice; or objects that an
-     answer rests on may be missing from it. What can be answered all the same is answered
+  1  the input is wrong (a file, a document, a field, an object that is there twice), or objects that an answer
+     depends on may be missing from it. Other answers are printed all the same
   2  with --fail-on action: there is something to do
-  3  with --fail-on error: the input is as a cluster has it, and a plan ended with an error
+  3  with --fail-on error: the input could be read, and a plan ended with an error
   4  with --fail-on never: a PodDisruptionBudget never allows a disruption, or it is not known whether it does. With
-     drain: a node is not drained in the end, is in no wave, or it is not known whether it is
+     drain: a node does not drain, is in no wave, or it is not known whether it does
   5  lint found something of the severity of its --fail-on, or worse
 `
 
@@ -46,7 +46,7 @@ func parseFailOn(list string, known []string) ([]string, error) {
 	values := strings.Split(list, ",")
 	for _, v := range values {
 		if !slices.Contains(known, v) {
-			return nil, fmt.Errorf("%q: there is %s", v, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%q: must be one of %s", v, strings.Join(known, ", "))
 		}
 	}
 	return values, nil

@@ -19,7 +19,7 @@ func TestExplainNode(t *testing.T) {
 		{"budgets that nobody asked for", pods + statefulSetOf("db", 2), command + "not answered: the input has no PodDisruptionBudget."},
 		{"nothing known", "", command + "not answered: the input has no Pod, no PodDisruptionBudget."},
 		{"a budget that cannot be read", pods + statefulSetOf("db", 2) + unread,
-			"drain: not answered for 1 node (node-a): a PodDisruptionBudget could not be read that may select pods there, of namespace shop"},
+			"drain: not answered for 1 node (node-a): a PodDisruptionBudget that may select pods there could not be read, in namespace shop"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, node+tc.input, "explain", "node/node-a", "-")

@@ -41,7 +41,7 @@ func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
 	f.Needs = append(f.Needs, eviction.Needs...)
 	switch v := eviction.Verdict; {
 	case len(eviction.Needs) > 0:
-		f.Explanation = append(f.Explanation, "whether it may be evicted depends on what is looked up")
+		f.Explanation = append(f.Explanation, "whether it may be evicted depends on a lookup")
 	case v == disruption.NoVerdict:
 		f.Explanation = append(f.Explanation, "whether it may be evicted is not known")
 	case v.Allowed():

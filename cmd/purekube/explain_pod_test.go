@@ -32,14 +32,14 @@ func TestExplainPod(t *testing.T) {
 			"2 PodDisruptionBudgets select the pod: it cannot be evicted; it cannot be evicted now (500): " +
 				"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", 0, "RefusedConflictingBudgets"},
 		{"the workload is missing", healthy + unready + budget("web", `"maxUnavailable":1`), nil,
-			"PodDisruptionBudget web selects the pod; whether it may be evicted depends on what is looked up", 1, ""},
+			"PodDisruptionBudget web selects the pod; whether it may be evicted depends on a lookup", 1, ""},
 		{"the cluster has no budget", pods, []string{"--none", "pdb"}, "it may be evicted: no PodDisruptionBudget selects the pod", 0, "AllowedNoBudget"},
 		{"it has not started", pending + statefulSetOf("db", 2) + budget("web", `"maxUnavailable":0`), nil,
 			"PodDisruptionBudget web selects the pod; it may be evicted: the pod has not started", 0, "AllowedNoBudget"},
 		{"budgets that may be missing", pods, nil, "whether it may be evicted: not answered: the input has no PodDisruptionBudget", 0, ""},
 		{"a budget that cannot be read", pods + strings.Replace(budget("web", `"minAvailable":0`), `"selector":{`, `"selector":7,"x":{`, 1) +
 			budgetOf("other", "other", `"minAvailable":0`, allowsOne), nil,
-			"whether it may be evicted: not answered: something could not be read that is a PodDisruptionBudget, or may be one", 0, ""},
+			"whether it may be evicted: not answered: an object that is a PodDisruptionBudget, or may be one, could not be read", 0, ""},
 		{"two pods of the name", pods + healthy + budget("web", `"minAvailable":0`), nil,
 			"several objects in the snapshot have this name: nothing is planned for this name; whether it may be evicted is not known", 0, ""},
 	} {

@@ -15,7 +15,7 @@ func TestIncompleteInput(t *testing.T) {
 	whole := dump(workload, budget, pod)
 	yamlText := "apiVersion: v1\nkind: List\nitems:\n- " + oneLine(workload) + "\n- " + oneLine(budget) + "\n- " + oneLine(pod)[:60]
 	// A question without any object of its own in what was read is not asked.
-	const notRead = `not answered: (the input was not read to its end|something could not be read that is a Pod, or may be one)|not JSON|not YAML|unexpected EOF`
+	const notRead = `not answered: (the input was not read to its end|an object that is a Pod, or may be one, could not be read)|not JSON|not YAML|unexpected EOF`
 	inputs := []struct{ name, text string }{
 		{"JSON cut off", whole[:len(whole)-90]},
 		{"JSON cut off in the first object", whole[:60]},
@@ -35,7 +35,7 @@ func TestIncompleteInput(t *testing.T) {
 		{"explain", "about an object that may be missing", []string{"explain", "pdb/shop/db"}, notRead,
 			"no PodDisruptionBudget shop/db in the input, and no other PodDisruptionBudget", "needs the scale of StatefulSet shop/db"},
 		{"explain a pod", "a budget that is missing would refuse its eviction", []string{"explain", "pod/shop/db-0"}, notRead,
-			"whether it may be evicted: not answered: the input has no PodDisruptionBudget", "whether it may be evicted depends on what is looked up"},
+			"whether it may be evicted: not answered: the input has no PodDisruptionBudget", "whether it may be evicted depends on a lookup"},
 		{"drain", "a budget or a workload can be in the way", []string{"drain", "node-a"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
 		{"drain --together", "the same", []string{"drain", "--together", "all"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
 		{"drain --waves", "the same", []string{"drain", "--waves"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
@@ -91,7 +91,7 @@ func TestNodeThatWasReadInPart(t *testing.T) {
 			continue
 		}
 		require.Empty(t, got.stdout, spec)
-		require.Contains(t, got.stderr, "drain: not answered: something could not be read that is a Node, or may be one", spec)
+		require.Contains(t, got.stderr, "drain: not answered: an object that is a Node, or may be one, could not be read", spec)
 		require.Equal(t, exitInput, got.status)
 	}
 }

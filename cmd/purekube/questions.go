@@ -93,14 +93,14 @@ func (c *cluster) refusal(q question) *problem {
 	}
 	for _, kind := range q.whole {
 		if c.hides(kind) {
-			return may("something could not be read that is " + article(kind) + ", or may be one")
+			return may("an object that is " + article(kind) + ", or may be one, could not be read")
 		}
 	}
 	unread := map[string]bool{}
 	for _, kind := range q.apart {
 		namespaces, known := c.HidesIn(kindNamed(kind))
 		if !known {
-			return may("something could not be read that is " + article(kind) + ", or may be one")
+			return may("an object that is " + article(kind) + ", or may be one, could not be read")
 		}
 		unread[kind] = len(namespaces) > 0
 	}

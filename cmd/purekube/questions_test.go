@@ -34,7 +34,7 @@ func blockedNode() (pods, workload, budget string) {
 }
 
 func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
-	const unreadBudget = "purekube: drain: not answered for 1 node (node-a): a PodDisruptionBudget could not be read that may select pods there, of namespace shop\n"
+	const unreadBudget = "purekube: drain: not answered for 1 node (node-a): a PodDisruptionBudget that may select pods there could not be read, in namespace shop\n"
 	pod, workload, budget := blockedNode()
 	whole := dump(pod, workload, budget)
 	yamlList := func(items ...string) string {
@@ -65,10 +65,10 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 		{"gzip without its checksum", "the same", zipped(t, whole)[:len(zipped(t, whole))-4],
 			"purekube: standard input: document 2: not JSON: unexpected EOF\n" + notToItsEnd},
 		{"a YAML list that is cut off between items", "kubectl writes its kind behind the items", wholeYAML[:strings.Index(wholeYAML, `- {"apiVersion":"policy`)],
-			"purekube: standard input: document 1: kind: required\npurekube: drain: not answered: something could not be read that is a Pod, or may be one\n"},
+			"purekube: standard input: document 1: kind: required\npurekube: drain: not answered: an object that is a Pod, or may be one, could not be read\n"},
 		{"a YAML list that is cut off in a line", "its last line has no end", "apiVersion: v1\nkind: List\nitems:\n- " + oneLine(pod) + "\n- " + workload + "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: node",
 			"purekube: standard input: document 1: List: the last line of the list has no end: it may be cut off\n" +
-				"purekube: drain: not answered: something could not be read that is a Pod, or may be one\n"},
+				"purekube: drain: not answered: an object that is a Pod, or may be one, could not be read\n"},
 		{"a budget that does not decode", "it may be the one that holds", dump(pod, workload, strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":true`, 1)),
 			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: spec.maxUnavailable: is a bool, must be of type int32, or a percentage such as \"30%\"\n" +
 				unreadBudget},
@@ -83,7 +83,7 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 				unreadBudget},
 		{"a page of a list", "a request with a limit returns the first items", strings.Replace(whole, `"resourceVersion":""`, `"continue":"abc"`, 1),
 			"purekube: standard input: document 1: List: metadata.continue: the list is not complete: the API server has more items\n" +
-				"purekube: drain: not answered: something could not be read that is a Pod, or may be one\n"},
+				"purekube: drain: not answered: an object that is a Pod, or may be one, could not be read\n"},
 		{"items that are given twice", "the budgets are in the others", strings.Replace(whole, `"kind":"List"`, `"kind":"List","items":[]`, 1),
 			"purekube: standard input: document 1: not JSON: the key \"items\" is given twice\n" + notToItsEnd},
 		{"empty input", "the pipe broke", "", "purekube: standard input: no Kubernetes object in it\n"},
@@ -166,17 +166,17 @@ func TestPlansAreRefusedWhenObjectsMayBeMissing(t *testing.T) {
 		{name: "addresses missing", reason: "a range in use would lose its finalizer", input: dump(leaving), core: "servicecidr",
 			want: `the input has no IPAddress. Get what the answer rests on with "kubectl get servicecidrs,ipaddresses -A -o json". If the cluster has none, add --none ipaddresses`},
 		{name: "an address that does not decode", reason: "the same", input: dump(leaving, ipAddress("10.0.1.1", "IPv4", service("shop", "a")), strings.Replace(used, `"labels":{`, `"labels":{"n":1,`, 1)),
-			core: "servicecidr", want: "something could not be read that is an IPAddress, or may be one"},
+			core: "servicecidr", want: "an object that is an IPAddress, or may be one, could not be read"},
 		{name: "addresses cut off", reason: "the same", input: cutOff(leaving, ipAddress("10.0.1.1", "IPv4", service("shop", "a")), used), core: "servicecidr", want: unread},
 		{name: "pods missing", reason: "a claim in use would be released", input: dump(claim), args: []string{"--assume-complete"}, core: "resourceclaim",
 			want: `the input has no Pod. Get what the answer rests on with "kubectl get resourceclaims,resourceclaimtemplates,pods -A -o json". If the cluster has none, add --none pods`},
 		{name: "claims cut off", reason: "they would be created again", input: cutOff(claim, claim), core: "resourceclaim", want: unread},
 		{name: "a role that does not decode", reason: "its rules would be taken out of admin", input: dump(admin, strings.Replace(role, `["get"]`, `"get"`, 1)),
-			core: "rbacaggregate", want: "something could not be read that is a ClusterRole, or may be one"},
+			core: "rbacaggregate", want: "an object that is a ClusterRole, or may be one, could not be read"},
 		{name: "a document that does not parse", reason: "it may be a role", input: "a: b: c\n---\n" + strings.ReplaceAll(admin, "\n\t\t", " "), core: "rbacaggregate",
-			want: "something could not be read that is a ClusterRole, or may be one"},
+			want: "an object that is a ClusterRole, or may be one, could not be read"},
 		{name: "a pod that does not decode", reason: "a pod that is not ready would not count", input: dump(budget, pods, strings.Replace(pods, `"nodeName":"node-a"`, `"nodeName":7`, 1)),
-			core: "disruption", want: "something could not be read that is a Pod, or may be one"},
+			core: "disruption", want: "an object that is a Pod, or may be one, could not be read"},
 		{name: "nodes cut off", reason: "fewer nodes are another step", input: cutOff(strings.ReplaceAll(nodeJSON, "%", "a"), strings.ReplaceAll(nodeJSON, "%", "b")), core: "ttl", want: unread},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestUnreadBudgetConcernsItsNamespace(t *testing.T) {
 	others = strings.ReplaceAll(others, `"namespace":"shop"`, `"namespace":"lab"`)
 	require.Contains(t, others, `"namespace":"lab"`)
 	input := pod + workload + budget + newer + others
-	const named = "drain: not answered for 2 nodes (node-b, node-c): a PodDisruptionBudget could not be read that may select pods there, of namespace lab"
+	const named = "drain: not answered for 2 nodes (node-b, node-c): a PodDisruptionBudget that may select pods there could not be read, in namespace lab"
 	for _, tc := range []struct {
 		name, reason string
 		args         []string

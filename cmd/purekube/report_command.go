@@ -7,7 +7,7 @@ func registerReport(inv *invocation, flags *pflag.FlagSet) {
 	registerFailOn(inv, flags, failOns)
 	inv.drain.register(flags)
 	inv.drain.registerWaves(flags,
-		"draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
+		"draw a rolling upgrade of all nodes: which nodes drain together, and in what order")
 }
 
 // runReport prints the page or the graphs.

@@ -31,7 +31,7 @@ const (
 	CauseNode Cause = "Node"
 	// CauseNoRoom: recreated pods find no node.
 	CauseNoRoom Cause = "NoRoom"
-	// CauseLookup: the answer takes a lookup.
+	// CauseLookup: the answer needs a lookup.
 	CauseLookup Cause = "Lookup"
 )
 
@@ -45,29 +45,29 @@ type Blocker struct {
 	// Nodes are the nodes that it stops, and Alone the nodes that nothing else stops. Both are sorted.
 	Nodes []string `json:"nodes"`
 	Alone []string `json:"alone,omitempty"`
-	// Pods are the pods that stay for it, or find no node, sorted by namespace and name.
+	// Pods are the pods that stay because of it, or that find no node, sorted by namespace and name.
 	Pods []types.NamespacedName `json:"pods,omitempty"`
 	// Shortfall is how many healthy pods the budget lacks, at the node where it lacks most.
 	Shortfall int32 `json:"shortfall,omitempty"`
 	// Needs is the lookup to make, for CauseLookup.
 	Needs []purekube.Need `json:"needs,omitempty"`
-	// Fixes are changes that help. The change that frees most nodes comes first.
+	// Fixes are changes that help. The change that frees the most nodes comes first.
 	Fixes []Fix `json:"fixes,omitempty"`
 }
 
-// Blockers returns what is in the way of the drains, by cause, worst first: the cause that stops most nodes alone comes
-// first, then the cause that stops most nodes. x is the cluster before the drains, which are an answer of [Each],
-// [Node] or [Nodes] on x with the same options.
+// Blockers returns what is in the way of the drains, by cause, worst first: the cause that is the only obstacle of the
+// most nodes, and among equals the cause that stops the most nodes. x is the cluster before the drains, which are an
+// answer of [Each], [Node] or [Nodes] on x with the same options.
 //
-// Each [Fix] was played: for the first 100 nodes that the cause stops, the drain of each node alone on a branch of x
-// with the change. A change that takes the cause away from no node is left out. Only the first 100 causes have fixes.
-// With AsWritten there are none, since nothing is computed again.
+// Each [Fix] was simulated: for the first 100 nodes that the cause stops, the drain of each node alone, on a copy of x
+// with the change. A change that removes the cause from no node is left out. Only the first 100 causes have fixes. With
+// AsWritten there are none, since nothing is computed again.
 //
 // The answer is only as good as the drains: a cause can hide another one, as a missing flag hides the budgets. Drains
 // that were not started or that need lookups may have further causes.
 //
-// It costs the pods of the budgets that are in the way, and for each fix the drains that are played: a fleet of
-// 300 nodes, of which 15 budgets stop 45, takes 7 ms (BenchmarkBlockers, 2026-11-27, 2 vCPU).
+// It costs the pods of the budgets that are in the way, and for each fix the simulated drains: a fleet of 300 nodes, of
+// which 15 budgets stop 45, takes 7 ms (BenchmarkBlockers, 2026-11-27, 2 vCPU).
 func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	if optionsErr(x, o) != nil {
 		return nil

@@ -41,27 +41,27 @@ type Options struct {
 	DeleteEmptyDirData bool
 	// Force evicts pods without a controller (--force). Without it they stop the drain.
 	Force bool
-	// Stuck is how long after its grace period a pod that is being deleted may still be there. After that it is taken
-	// not to end: it stays on its node, and no other pod takes its place. 0: [DefaultStuck]. Less than 0: a pod is
-	// stuck as soon as its grace period is over. While Snapshot.Now is zero, every pod that is being deleted is stuck.
+	// Stuck is how long after its grace period a pod that is being deleted may still be there. After that it is stuck: it
+	// is assumed to stay on its node, and no other pod takes its place. 0: [DefaultStuck]. Less than 0: a pod is stuck as
+	// soon as its grace period is over. While Snapshot.Now is zero, every pod that is being deleted is stuck.
 	Stuck time.Duration
-	// MaxRounds ends the drain after so many rounds. 0 or less: no limit.
+	// MaxRounds ends the drain after that many rounds. 0 or less: no limit.
 	MaxRounds int
 	// Budgets says which status of the budgets decides. The zero value is Recomputed; the zero value
 	// of [disruption.Status] is AsWritten.
 	Budgets Budgets
-	// Nodes are the nodes of the cluster, also the drained ones. A recreated pod is ready only where one of them
-	// takes it: see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
+	// Nodes are the nodes of the cluster, also the drained ones. A recreated pod is ready only if one of them takes it:
+	// see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
 	Nodes []*corev1.Node
 	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room
 	// for the requests and the ports of the host, which Fits cannot know: it does not see the pods that the drain places.
-	// To fill nodes beyond their capacity, raise status.allocatable in Nodes. Fits is asked about a recreated pod and a
-	// node of Nodes that is ready and schedulable, drained or not. It must write to neither, and has to answer the same
-	// every time. Nil: as kube-scheduler's filters do.
+	// To fill nodes beyond their capacity, raise status.allocatable in Nodes. Fits is called with a recreated pod and a
+	// node of Nodes that is ready and schedulable, drained or not. It must write to neither, and must give the same answer
+	// every time. Nil: kube-scheduler's filters decide.
 	Fits func(pod *corev1.Pod, node *corev1.Node) bool
-	// SkipPod names pods that the drain does not look at, as --pod-selector and
-	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
-	// flag. It must not write to the pod, and has to answer the same every time. Nil: none.
+	// SkipPod selects pods that the drain ignores, as --pod-selector and --skip-wait-for-delete-timeout do. It comes
+	// before everything else: such a pod needs no flag. It must not write to the pod, and must give the same answer every
+	// time. Nil: none.
 	SkipPod func(*corev1.Pod) bool
 
 	// inventory is the Nodes in the cluster with which the drains begin.
@@ -124,12 +124,12 @@ const (
 	InRounds Outcome = "InRounds"
 	// LeavesPending: all pods go, but some of the recreated ones find no node.
 	LeavesPending Outcome = "LeavesPending"
-	// Never: some pods stay. The last round brought nothing, and no later one could
-	// while the rest of the cluster stays as it is.
+	// Never: some pods stay. The last round evicted nothing, and no later round could while the rest of the cluster stays
+	// as it is.
 	Never Outcome = "Never"
 	// NotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
 	NotStarted Outcome = "NotStarted"
-	// Unknown: it cannot be said without the lookups in Needs.
+	// Unknown: the outcome depends on the lookups in Needs.
 	Unknown Outcome = "Unknown"
 	// RoundsExhausted: MaxRounds rounds are over, and pods are left.
 	RoundsExhausted Outcome = "RoundsExhausted"
@@ -209,82 +209,84 @@ type RefusedPod struct {
 	Eviction disruption.Eviction `json:"eviction,omitzero"`
 }
 
-// Node plays kubectl drain of a node through, round after round.
+// Node simulates kubectl drain of a node, round by round.
 //
 //  1. The pods of the node are sorted into classes as kubectl drain does (upstream:
-//     k8s.io/kubectl/pkg/drain/filters.go), with the meaning and the texts of its flags. Where a pod
-//     needs a flag that is not set, nothing is evicted: NotStarted.
+//     k8s.io/kubectl/pkg/drain/filters.go), with the meaning and the texts of its flags. If a pod needs a flag that is
+//     not set, nothing is evicted: NotStarted.
 //  2. A round evicts the pods that are left, sorted by namespace and name, one after the other. Each eviction is
 //     decided as by [disruption.Index.CheckEviction] with Recomputed, after the evictions before it: the disruption
 //     controller keeps up. An evicted pod is terminating until the round ends.
 //  3. A round ends: the evicted pods are gone. Pods that their controllers still want are recreated on another node,
 //     under a new UID. See below for which pods these are.
-//  4. The next round tries again what was refused with 429. What was refused otherwise stays: kubectl
-//     drain gives it up.
-//  5. In a round that brings nothing, time passes to the next entry of status.disruptedPods that expires.
-//     If there is none, the drain never ends: Never.
+//  4. The next round tries again the pods that were refused with 429. Pods that were refused with another code stay:
+//     kubectl drain gives up on them.
+//  5. After a round that evicts nothing, time moves to when the next entry of status.disruptedPods expires. If there is
+//     none, the drain never ends: Never.
 //
 // Which pods are recreated is what Kubernetes does, or stricter:
 //
 //   - A pod is recreated as it was: not ready, if it was not running and ready. It has the labels of its controller's
-//     template, where the snapshot has it: what somebody gave it by hand is lost, and a budget may not select it any
-//     more. A StatefulSet makes pods of its current revision, which the snapshot does not have: they keep their labels.
+//     template, if the snapshot has that: labels that somebody added by hand are lost, and a budget may no longer
+//     select the pod. A StatefulSet makes pods of its current revision, which the snapshot does not have: they keep
+//     their labels.
 //   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer than
 //     its replicas. Pods that are being deleted or have ended do not count: the controller has replaced them already.
 //     If it recreates only some of the pods that go, active pods come first, and active pods that were not ready come
 //     before ready ones.
 //   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
 //     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
-//     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.
+//     StatefulSet that is not in the index is assumed to be OrderedReady, with ordinals from 0.
 //   - A controller whose kind has no scale, such as a Job or a DaemonSet, or whose lookup failed, may recreate its pods
 //     or not. They are recreated and never ready: budgets that fail because of such a pod keep failing, and no budget
 //     counts it as healthy. A pod of a Job that has ended is not recreated.
 //   - No other pod is recreated: one without a controller, and one whose controller is gone or is being deleted.
 //   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod
-//     waits for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
+//     waits for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node, the drain does not
+//     end.
 //
-// With Options.Nodes, a recreated pod runs on a node that takes it, as kube-scheduler's filters NodeUnschedulable,
-// TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide, and that is Ready and not drained: on the one
-// with the fewest pods, the first by name of several. If there is none, the pod stays Pending: budgets that expect it
-// do not count it as healthy, Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it.
-// Where room is short, pods that were not ready come before ready pods, and the pods of StatefulSets last, because they
-// are recreated last. The check is no scheduler: it does not know topology spread, affinity between pods, volumes and
-// ResourceClaims, it evicts no pods of lower priority, and a pod that is Pending stays so, in whatever round room
-// becomes free. A pod that waits for a node when the drain begins takes no room.
+// With Options.Nodes, a recreated pod runs on a node that is Ready, is not drained, and takes the pod, as
+// kube-scheduler's filters NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide. Of
+// several, it is the node with the fewest pods, and of these the first by name. If there is none, the pod stays
+// Pending: budgets that expect it do not count it as healthy, Drain.Pending says why, and a StatefulSet with
+// OrderedReady recreates none after it. Where room is short, pods that were not ready come before ready pods, and the
+// pods of StatefulSets last, because they are recreated last. The check is no scheduler: it does not know topology
+// spread, affinity between pods, volumes and ResourceClaims, and it evicts no pods of lower priority. A Pending pod
+// stays Pending, even if a later round frees room. A pod that waits for a node when the drain begins takes no room.
 //
 // A recreated pod requests what the spec of the evicted pod requests. Where the filters of the supported releases
 // differ, the stricter one decides: while a pod is being resized, each of its containers, and the pod as a whole,
 // counts with the largest of its amounts in spec and status. Stricter than all of them: an extended resource that only
-// a DeviceClass provides is missing on every node, a pod as a whole counts with its spec also when its resize is
-// infeasible, and what the API server does not admit fits nowhere, such as an amount beyond int64 or a required field
-// that is not metadata.name.
+// a DeviceClass provides is missing on every node, a pod as a whole counts with its spec even if its resize is
+// infeasible, and values that the API server rejects, such as an amount beyond int64 or a required field that is not
+// metadata.name, fit nowhere.
 //
 // A pod on a node of Options.Nodes that is not ready, whether its condition Ready is False, Unknown or missing, does
 // not go, and no pod takes its place, even if it is being deleted already: no kubelet ends it. With the taint
 // node.kubernetes.io/out-of-service it goes, since the pod garbage collector deletes it, and so does a pod that has
 // ended.
 //
-// Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
-// controller has too few or too many of before the drain are neither created nor deleted. Without Options.Nodes, the
-// nodes' kubelets are taken to run. Finalizers of evicted pods are taken to be removed.
+// Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a controller has
+// too few or too many of before the drain are neither created nor deleted. Without Options.Nodes, the kubelets are
+// assumed to run. Finalizers of evicted pods are assumed to be removed.
 //
 // A controller whose replicas are not in the index is a Need if the drain depends on it: if a budget computes with it,
 // or if its pod has to be recreated before another pod may go. The drain continues for the pods of budgets that do not
 // depend on it, so that Refused names what else is in the way.
 //
 // The Index returned is the cluster after the drain, with the budgets' statuses written. The spec.nodeName of a
-// recreated pod is the node that takes it, and empty without Options.Nodes. A node that has been drained is as
-// Options.Nodes has it in the next call. The name of a recreated pod is not known, unless it is a StatefulSet's pod: it
-// keeps the name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain several
-// nodes one after the other, drain each on the Index that the drain of the previous node returned; to ask about each
-// node alone, call [Each].
+// recreated pod is the node that takes it, and empty without Options.Nodes. The Index does not remember which node was
+// drained: the next call sees each node as Options.Nodes has it. The name of a recreated pod is not known, unless it is
+// a StatefulSet's pod: it keeps the name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned
+// is x. To drain several nodes one after the other, drain each on the Index that the drain of the previous node
+// returned; to ask about each node alone, call [Each].
 //
-// The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
-// Only where the index was made with options that are wrong there is no drain. Nodes that are nil, have no name or the
-// name of another are errors, too, and take no pod.
+// The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the other
+// objects. Only if the options of the index are wrong, there is no drain. Nodes that are nil, have no name or share a
+// name are errors, too, and take no pod.
 //
-// A node that no pod names has nothing to drain. There are two differences to kubectl: Node assumes that the DaemonSet
-// that a pod names exists, and it does not support the drain of pods in a namespace that is being deleted.
+// A node that no pod names has nothing to drain. There are two differences from kubectl: Node assumes that the
+// DaemonSet that a pod names exists, and it does not support the drain of pods in a namespace that is being deleted.
 //
 // A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
 // controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted

@@ -48,17 +48,17 @@ const (
 	FixAnotherNode FixKind = "AnotherNode"
 )
 
-// Fix is a change that was played.
+// Fix is a change that was simulated.
 type Fix struct {
 	Kind FixKind `json:"kind"`
 	// Object is the budget, workload, pod or node that changes. It is empty for the other kinds.
 	Object purekube.Key `json:"object,omitzero"`
-	// Value is what it has then.
+	// Value is the new value.
 	Value string `json:"value,omitempty"`
 	// Pods are the pods that are healthy then.
 	Pods []types.NamespacedName `json:"pods,omitempty"`
-	// Played is for how many nodes the change was played. Frees are the nodes that drain then, in at most Rounds rounds.
-	// Clears are the nodes that this cause does not stop any more; another one may.
+	// Played is for how many nodes the change was simulated. Frees are the nodes that then drain, in at most Rounds
+	// rounds. Clears are the nodes that this cause no longer stops; another cause may.
 	Played int      `json:"played"`
 	Frees  []string `json:"frees,omitempty"`
 	Clears []string `json:"clears,omitempty"`

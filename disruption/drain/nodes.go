@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// Nodes plays kubectl drain of several nodes at the same time. It returns one Drain for each node, sorted by name: a
-// name that is there twice counts once, and the order of the names makes no difference.
+// Nodes simulates kubectl drain of several nodes at the same time. It returns one Drain for each node, sorted by name:
+// a name that is there twice counts once, and the order of the names makes no difference.
 //
 // Each drain proceeds like the drain of [Node], with these rules:
 //
@@ -21,15 +21,15 @@ import (
 //   - The nodes are cordoned: no pod is recreated on one of them.
 //   - Drain.Rounds of a node ends with the round in which its last pod goes. A round in which none of its pods goes is
 //     empty.
-//   - Time passes, to an entry of status.disruptedPods that expires, in a round that brings nothing on any node.
+//   - After a round that evicts nothing on any node, time moves to when the next entry of status.disruptedPods expires.
 //   - A node whose drain does not start keeps its pods, and the others are drained.
-//   - With Needs, the drain of each node is as it would be with the answers, or Unknown. A node whose own pods need no
-//     lookup has the Needs of all nodes then.
+//   - With Needs, the drain of each node is as it would be with the answers, or Unknown. In that case, a node whose own
+//     pods need no lookup also has the Needs of all nodes.
 //
 // The Index returned is the cluster after all drains. If one of them is Unknown or NoOutcome, it is x.
 //
 // Nodes costs what the drains of the nodes cost, and one entry of Rounds for each round and each node that waits. If a
-// budget lets the pods of many nodes go one at a time, that is the larger part: MaxRounds limits it.
+// budget lets the pods of many nodes go one at a time, these entries are the larger part: MaxRounds limits them.
 func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index, error) {
 	names := sortedOnce(nodes)
 	if err := optionsErr(x, o); err != nil {

@@ -16,7 +16,7 @@ type WaveOptions struct {
 	// Rounds is how many rounds a wave may take. 0: one. Less than 0: any number. Options.MaxRounds limits it, too.
 	Rounds int
 	// GroupOf names the group of a node, for example its zone or node pool. All nodes of a wave are of one group, and the
-	// groups come one after the other, sorted by name. Nil: all nodes are of one group. It has to answer the same every
+	// groups come one after the other, sorted by name. Nil: all nodes are of one group. It must give the same answer every
 	// time.
 	GroupOf func(node string) string
 }
@@ -51,24 +51,25 @@ type Wave struct {
 // Waves plans a rolling upgrade: which of the nodes to drain at the same time, and in what order. A wave begins when
 // the previous wave is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
 //
-// The waves are greedy. Each wave takes the nodes that are left of the first group, by name, that has nodes which
-// drain. A wave is the cluster after the nodes that it has, and a node joins if its pods can go then:
+// The waves are greedy. Each wave takes nodes of one group: the first group, by name, that still has nodes which drain.
+// A node joins a wave if its pods can go after the pods of the nodes that are already in the wave:
 //
-//   - In a wave of one round, the nodes are asked in the order of their names, each after the pods of the nodes that
-//     the wave has.
-//   - In a wave of several rounds, as many of the next nodes join as drain together with the wave, found by playing.
-//     The node after them is left for a later wave, with the nodes that need the budgets that refused it.
+//   - In a wave of one round, the nodes are tried in the order of their names.
+//   - In a wave of several rounds, as many of the next nodes join as drain together with the wave, which is found by
+//     simulating them. The node after them is left for a later wave, with the nodes that need the budgets that refused
+//     it.
 //
 // Waves guarantees:
 //
 //   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
 //     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
-//   - A wave of one round that has not MaxNodes nodes leaves out no node of its group that could join: pods of such a
-//     node could not all go after the pods of the wave, or [Nodes], which lets nodes take turns, does not drain it with
-//     them. A wave of several rounds may be smaller than it could be.
+//   - A wave of one round with fewer than MaxNodes nodes leaves out no node of its group that could join: the pods of
+//     such a node could not all go after the pods of the wave, or [Nodes], in which nodes take turns, does not drain it
+//     with them. A wave of several rounds may be smaller than it could be.
 //   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
 //
-// The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
+// The number of waves is not always the smallest: disruption/drain/README.md compares it with the best on small
+// clusters.
 //
 // With Options.Nodes, the pods of a wave find nodes outside the wave, as in [Node]: a node of an earlier wave is back
 // in service, and its room is free again. A node whose pods find none is in no wave. A pod that runs on a node of a

@@ -31,7 +31,7 @@ func serve(address string, unsynced func() []string) (*http.Server, error) {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			slog.Error("No health and metrics any more", "error", err)
+			slog.Error("Health and metrics are no longer served", "error", err)
 		}
 	}()
 	slog.Info("Serving health and metrics", "address", listener.Addr().String())

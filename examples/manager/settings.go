@@ -34,7 +34,7 @@ func parseSettings(args []string, out io.Writer) (s settings, err error) {
 	f.StringVar(&s.kubeconfig, "kubeconfig", "",
 		"`file` with the address of the API server and the credentials; without it, the pod's own")
 	controllers := f.String("controllers", "*",
-		"`names` of the controllers to run, with commas between them; * is all of them, -name is without that one.\nThere "+
+		"`names` of the controllers to run, with commas between them; * is all of them, -name leaves that one out.\nThere "+
 			"are "+strings.Join(clientgo.Names(), ", "))
 	f.BoolVar(&s.DryRun, "dry-run", false, "log each request, and send none")
 	release := f.String("match-upstream", "",
@@ -52,9 +52,9 @@ func parseSettings(args []string, out io.Writer) (s settings, err error) {
 	f.StringVar(&lease.Namespace, "leader-elect-namespace", "purekube",
 		"`namespace` of the Lease. The managers of a cluster must have the same")
 	f.DurationVar(&lease.Duration, "leader-elect-lease-duration", 15*time.Second,
-		"how long another manager waits after the last sign of life")
+		"how long another manager waits after the last renewal")
 	f.DurationVar(&lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second,
-		"how long a leader goes on without having renewed the Lease")
+		"how long a leader keeps working without a renewal of the Lease")
 	f.DurationVar(&lease.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long to wait between attempts")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
 	f.BoolVar(&s.verbose, "verbose", false, "log debug messages, too")
@@ -88,7 +88,7 @@ func (s settings) check(rest []string) error {
 	case s.leaderElect && s.singleReplica:
 		return errors.New("-single-replica is for -leader-elect=false: with a Lease, any number of managers can run")
 	case s.QPS <= 0 || s.LookupQPS <= 0 || s.Burst < 1 || s.Workers < 1:
-		return errors.New("-kube-api-qps, -lookup-qps, -kube-api-burst, -workers: each has to be more than zero")
+		return errors.New("-kube-api-qps, -lookup-qps, -kube-api-burst, -workers: each must be more than zero")
 	}
 	return nil
 }
@@ -105,11 +105,11 @@ func choose(words string) (chosen []string, err error) {
 			chosen = append(chosen, name)
 		}
 		if !slices.Contains(clientgo.Names(), name) {
-			return nil, fmt.Errorf("-controllers: there is no %q, but %s", name, strings.Join(clientgo.Names(), ", "))
+			return nil, fmt.Errorf("-controllers: unknown %q: known are %s", name, strings.Join(clientgo.Names(), ", "))
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-controllers %s: none is left to run", words)
+		return nil, fmt.Errorf("-controllers %s: no controller is left to run", words)
 	}
 	slices.Sort(chosen)
 	return chosen, nil

@@ -15,10 +15,10 @@ func TestChooseControllers(t *testing.T) {
 		{"ttl, servicecidr", "servicecidr ttl", "", "spaces do not matter"},
 		{"ttl,ttl", "ttl", "", "once is enough"},
 		{"-ttl,ttl", "ttl", "", "the later word wins"},
-		{"ttl,-ttl", "", "none is left", "then there is nothing to run"},
-		{"", "", `there is no ""`, "an empty list is a mistake"},
-		{"nodes", "", `there is no "nodes", but disruption`, "a typing error must not run less than was asked for"},
-		{"*,-nodes", "", `there is no "nodes"`, "nor more"},
+		{"ttl,-ttl", "", "no controller is left", "then there is nothing to run"},
+		{"", "", `unknown ""`, "an empty list is a mistake"},
+		{"nodes", "", `unknown "nodes": known are disruption`, "a typing error must not run less than was asked for"},
+		{"*,-nodes", "", `unknown "nodes"`, "nor more"},
 	} {
 		t.Run(tc.flag, func(t *testing.T) {
 			chosen, err := choose(tc.flag)

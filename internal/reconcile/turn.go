@@ -178,7 +178,7 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	if len(open) == 0 || l.o.Answers == nil || !t.Refusing && q.Rounds == maxRounds {
 		l.Lookups.drop(t.Key)
 		if t.Failures == nil {
-			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.Rounds,
+			t.Failures = fmt.Errorf("%d lookups are still open after %d rounds, the first is %v", len(result.Needs), q.Rounds,
 				result.Needs[0])
 		}
 		l.wait(t)

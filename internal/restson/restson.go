@@ -51,7 +51,7 @@ func NodesWithoutBudgets(s *manifests.Set) (nodes, namespaces map[string]bool) {
 	return nodes, namespaces
 }
 
-// UnknownNodes are the nodes of pods that the set has no Node of: no evicted pod finds a place there.
+// UnknownNodes are the nodes of pods that the set has no Node of: evicted pods are not placed there.
 func UnknownNodes(s *manifests.Set) map[string]bool {
 	known, unknown := map[string]bool{"": true}, map[string]bool{}
 	for _, n := range s.Nodes {

@@ -136,7 +136,7 @@ func TestBudgetOfAnyNamespace(t *testing.T) {
 	text := string(sample(t, "1-cluster.yaml")) + "- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {}, spec: {maxUnavailable: 1}}\n"
 	a := answer.Ask([]byte(text), question, noon)
 	require.Nil(t, a.Drains)
-	require.Equal(t, []string{"Something could not be read that is a PodDisruptionBudget, or may be one."}, whys(a))
+	require.Equal(t, []string{"An object that is a PodDisruptionBudget, or may be one, could not be read."}, whys(a))
 	require.Len(t, a.Budgets, 3, "what the other budgets allow is known")
 	require.Equal(t, []string{"line 141: document 1, item 18: PodDisruptionBudget: metadata.name: required"}, a.Problems)
 }
@@ -185,7 +185,7 @@ func TestNodeThatWasReadInPart(t *testing.T) {
 	a := answer.Ask([]byte(spoiled), question, noon)
 	require.Nil(t, a.Drains)
 	require.Len(t, a.Refusals, 1)
-	require.Equal(t, "Something could not be read that is a Node, or may be one.", a.Refusals[0].Why)
+	require.Equal(t, "An object that is a Node, or may be one, could not be read.", a.Refusals[0].Why)
 	require.Equal(t, []string{"shop/web allows"}, says(a), "a plan does not rest on nodes")
 }
 
@@ -212,7 +212,7 @@ status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
 `, i, i)
 	}
 	a := answer.Ask([]byte(text), question, noon)
-	require.Equal(t, []string{"with maxUnavailable 1: 100 of 100 nodes that it was played for drain now"}, a.Drains.Blockers[0].Fixes)
+	require.Equal(t, []string{"with maxUnavailable 1: 100 of 100 simulated nodes drain now"}, a.Drains.Blockers[0].Fixes)
 }
 
 // A lookup that is open does not stop a node: it is not known whether it drains.

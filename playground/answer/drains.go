@@ -182,7 +182,7 @@ func (in *input) noteNodes() {
 		if len(unknown) == 1 {
 			verb = "is"
 		}
-		in.note("Pods run on %s that %s not in the input: no evicted pod finds a place there.", count(len(unknown), "node"),
+		in.note("Pods run on %s that %s not in the input: evicted pods are not placed there.", count(len(unknown), "node"),
 			verb)
 	}
 }
@@ -193,7 +193,7 @@ func (in *input) decidable(pods map[string]int) []string {
 	without, hidden := restson.NodesWithoutBudgets(in.Set)
 	if len(without) > 0 {
 		why := fmt.Sprintf(
-			"Not answered for %s: a PodDisruptionBudget could not be read that may select pods there, of namespace %s.",
+			"Not answered for %s: a PodDisruptionBudget that may select pods there could not be read, in namespace %s.",
 			count(len(without), "node"), strings.Join(slices.Sorted(maps.Keys(hidden)), ", "))
 		in.answer.Refusals = append(in.answer.Refusals, Refusal{Question: drainQuestion, Why: why, Command: dump})
 	}
@@ -285,11 +285,11 @@ func names(nodes []string) string {
 	return text
 }
 
-// fixText says what a change brings. Each was played, for some of the nodes that the cause stops.
+// fixText says what a change brings. Each was simulated, for some of the nodes that the cause stops.
 func fixText(b drain.Blocker, f drain.Fix) string {
 	of := count(f.Played, "node")
 	if f.Played < len(b.Nodes) {
-		of += " that it was played for"
+		of = count(f.Played, "simulated node")
 	}
 	when := "now"
 	if f.Rounds > 1 {

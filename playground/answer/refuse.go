@@ -41,13 +41,13 @@ func (in *input) refuses(question string, whole, seen []schema.GroupKind) bool {
 	}
 	for _, kind := range whole {
 		if in.Hides(kind) {
-			return refuse("Something could not be read that is a " + kind.Kind + ", or may be one.")
+			return refuse("An object that is a " + kind.Kind + ", or may be one, could not be read.")
 		}
 	}
 	if question == drainQuestion {
 		hidden, known := in.HidesIn(manifests.PodDisruptionBudget)
 		if !known {
-			return refuse("Something could not be read that is a PodDisruptionBudget, or may be one.")
+			return refuse("An object that is a PodDisruptionBudget, or may be one, could not be read.")
 		}
 		if len(hidden) > 0 { // there is one, and drains near it are left out
 			seen = slices.DeleteFunc(slices.Clone(seen), func(kind schema.GroupKind) bool {

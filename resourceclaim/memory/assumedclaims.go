@@ -34,7 +34,7 @@ const AssumeFor = time.Hour
 //
 // It is safe for concurrent use and has no clock: you pass the times. The zero value is empty.
 //
-// A life of a claim here:
+// The life of a claim here:
 //
 //	create      Add(train-0-gpu-l92c5, version 10)   List: the claim, which the cache does not show
 //	reserve     Add(the same claim, version 12)      List: version 12
