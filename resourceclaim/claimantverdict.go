@@ -197,7 +197,7 @@ func (x *Index) reservation(c *claimant, i int, e *entry) {
 	// Before the other cases: a reserved claim needs no more, whatever else is true of the claim.
 	case isReservedFor(c.UID, e.claim):
 		e.code = ReasonClaimReserved
-	case e.claim.Status.Allocation == nil && !reservedForGroup:
+	case e.claim.Status.Allocation == nil:
 		// Only an allocated claim can have consumers. The scheduler allocates.
 		e.code = ReasonClaimUnallocated
 	case c.node == "" && !reservedForGroup:
@@ -205,7 +205,7 @@ func (x *Index) reservation(c *claimant, i int, e *entry) {
 		e.code = ReasonClaimUnscheduled
 	// One reservation serves all pods of the group.
 	case reservedForGroup:
-		if e.code, e.forGroup = ReasonClaimReserved, true; c.node != "" && e.claim.Status.Allocation != nil {
+		if e.code, e.forGroup = ReasonClaimReserved, true; c.node != "" {
 			c.member.consult() // whether the pod needs another reservation
 		}
 	case x.options.mayBeGroups(e.claim): // D-27

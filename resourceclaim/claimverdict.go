@@ -96,8 +96,8 @@ func (x *Index) decideClaim(claim *resourcev1.ResourceClaim, into []Code) (v cla
 
 // empty reports whether there is nothing to do and nothing to say.
 func (v *claimVerdict) empty() bool {
-	return len(v.needs) == 0 && v.released == 0 && !v.deallocate && !v.removeFinalizer && !v.remove &&
-		v.problems.Err() == nil
+	// A claim that is deallocated loses its finalizer as well.
+	return len(v.needs) == 0 && v.released == 0 && !v.removeFinalizer && !v.remove && v.problems.Err() == nil
 }
 
 // consumer is what is known about one consumer of the claim (BR-30-06, D-36).
@@ -120,7 +120,8 @@ func (x *Index) consumer(
 		case (*running)[consumer.Name]:
 			return ReasonConsumerUsedByPods, nil
 		// A pod that cannot be named may be one of the group's. The error of each plan says that there is one.
-		case released(code) && x.pods.Unnamed(claim.Namespace) != nil:
+		// So no answer about the group would release the claim.
+		case x.pods.Unnamed(claim.Namespace) != nil:
 			return ReasonConsumerIndeterminate, problem
 		}
 	}

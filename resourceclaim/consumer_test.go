@@ -200,7 +200,7 @@ func TestConsumersThatAreNotPods(t *testing.T) {
 }
 
 // Two pods of one name, a pod without UID, a reference without UID: whatever the truth is, the
-// reservation stays.
+// reservation stays, and so does the claim.
 func TestConsumersThatCannotBeToldApart(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
@@ -219,6 +219,10 @@ func TestConsumersThatCannotBeToldApart(t *testing.T) {
 		{"reference without UID", "it may mean any pod", Snapshot{
 			Pods:   pods(newPod("x", phase(corev1.PodFailed))),
 			Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "x"}))),
+		}, errNoUID, "Pod"},
+		{"owner without UID", "it may mean any pod", Snapshot{
+			Pods:   pods(newPod("x", podUID(""))),
+			Claims: claims(newClaim("c", ownedBy("x", ""))),
 		}, errNoUID, "Pod"},
 		{"answer without UID", "an empty pod is no answer", Snapshot{
 			Answers: replies{needOf(PodKey(ns, "x")): {Object: &corev1.Pod{}}},

@@ -18,7 +18,8 @@ func TestExplainClaim(t *testing.T) {
 			newClaim("mixed", allocated, reservedFor("run", "x", "away", "gone", "other", "dead", "back"), consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g"})),
 			newClaim("used", allocated, reservedFor("run")), newClaim("idle", allocated), newClaim("bare", unprotectedAllocation, reservedFor("x")),
 			newClaim("half", allocated, madeFor("x", "gpu"), consumer(resourcev1.ResourceClaimConsumerReference{Resource: "services", Name: "s", UID: "s"}), reservedFor("run", "x")),
-			newClaim("lent", madeFor("run", "gpu"), reservedFor("away")), newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu"))),
+			newClaim("lent", madeFor("run", "gpu"), reservedFor("away")), newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu")),
+			newClaim("last", allocated, madeFor("other", "gpu"), reservedFor("x"))),
 		Deleted: deletedUIDs("uid-gone"),
 		Answers: asked("dead", "gone", newPod("back")),
 	}
@@ -62,6 +63,11 @@ func TestExplainClaim(t *testing.T) {
 		{"mine", []string{"metadata.ownerReferences: generated for pod ml/run, which may need it"}},
 		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which is not in the snapshot: the garbage collector will delete it"}},
 		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which must be looked up at the API server first"}},
+		{"last", []string{
+			"status.reservedFor[0]: reserved for pod ml/x: it is done and no longer needs the claim",
+			"status.allocation: kept: lookups at the API server must be answered first",
+			"metadata.ownerReferences: generated for pod ml/other, which must be looked up at the API server first",
+		}},
 	} {
 		t.Run(tc.claim, func(t *testing.T) {
 			explanation, err := NewIndex(s, Options{}).Explain(claimKey(tc.claim))
@@ -205,7 +211,8 @@ func TestD8_ExplainHeldBack(t *testing.T) {
 		Claims:    claims(newClaim("c", allocated), newClaim("mine", allocated, reservedFor("fails")), newClaim("d", allocated)),
 		Pods: pods(
 			newPod("fails", onNode, uses("mine", "mine"), uses("a", "c"), wants("b", "none"), wants("e", "t"), uses("d", "d")),
-			newPod("waits", onNode, uses("a", "c"), uses("b", "missing"), uses("d", "d"))),
+			newPod("waits", onNode, uses("a", "c"), uses("b", "missing"), uses("d", "d")),
+			newPod("still waits", onNode, uses("b", "missing"), wants("e", "t"), notNeeded("e"), uses("d", "d"))),
 	}
 	for _, tc := range []struct {
 		pod              string
@@ -217,6 +224,9 @@ func TestD8_ExplainHeldBack(t *testing.T) {
 		{"waits",
 			[]Code{ReasonClaimToBeReserved, ReasonClaimMissing, ReasonClaimHeldBack},
 			[]Code{ReasonClaimToBeReserved, ReasonClaimMissing, ReasonClaimToBeReserved}},
+		{"still waits",
+			[]Code{ReasonClaimMissing, ReasonClaimNotNeeded, ReasonClaimHeldBack},
+			[]Code{ReasonClaimMissing, ReasonClaimNotNeeded, ReasonClaimToBeReserved}},
 	} {
 		for release, want := range map[purekube.Upstream][]Code{purekube.NoUpstream: tc.wanted, purekube.V1_36: tc.upstream, purekube.V1_37: tc.upstream} {
 			x := NewIndex(s, Options{MatchUpstream: release})

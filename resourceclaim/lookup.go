@@ -76,7 +76,8 @@ func (x *Index) presence(key purekube.Key, uid types.UID) (Code, *purekube.Objec
 	if !x.options.doubtsCache() || !x.seenDeleted(uid) {
 		return ReasonConsumerMayRun, nil
 	}
-	return x.options.existence(key, uid, cached{there: true, uid: uid}, true, x.lookUp(needOf(key)))
+	// What the cache shows counts for nothing then.
+	return x.options.existence(key, uid, cached{}, true, x.lookUp(needOf(key)))
 }
 
 // exists reports whether presence is certain that the object exists. If it is not, and does not know that the object

@@ -116,6 +116,8 @@ func TestPodGroupThatDecidesNothingIsNotAskedFor(t *testing.T) {
 	}{
 		{"user's claim, not scheduled", "reserving is up to the scheduler", Snapshot{Pods: member(uses("a", "s")), Claims: claims(newClaim("s", allocated))}, false},
 		{"user's claim, not allocated", "there is nothing to reserve", Snapshot{Pods: member(onNode, uses("a", "s")), Claims: claims(newClaim("s"))}, false},
+		{"user's claim that is reserved for a group of the name, not scheduled", "reserving is up to the scheduler", Snapshot{Pods: member(uses("a", "s")), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, false},
+		{"user's claim that is reserved for a group of the name, not allocated", "there is nothing to reserve", Snapshot{Pods: member(onNode, uses("a", "s")), Claims: claims(newClaim("s", forGroup("g", "uid-g")))}, false},
 		{"user's claim that is missing", "its user makes it", Snapshot{Pods: member(onNode, uses("a", "s"))}, false},
 		{"the pod's own claim, reserved", "it is the pod's whatever the group is", Snapshot{Pods: member(onNode, has("a", "gpu", "c")), Claims: claims(newClaim("c", madeFor("p", "a"), allocated, reservedFor("p"))), Templates: gpu}, false},
 		{"the pod's own claim, not scheduled", "it is the pod's whatever the group is", Snapshot{Pods: member(has("a", "gpu", "c")), Claims: claims(newClaim("c", madeFor("p", "a"))), Templates: gpu}, false},

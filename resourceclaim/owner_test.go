@@ -34,6 +34,7 @@ func TestManyEntries(t *testing.T) {
 
 			wants("e1", "gpu")(p)
 			wants("new", "gpu")(p)
+			got("no entry", "foreign")(p)
 			r, err = Plan(s, podKey("p"), Options{})
 			require.ErrorIs(t, err, errDuplicateEntry)
 			require.ErrorContains(t, err, fmt.Sprintf("spec.resourceClaims[%d].name", n))

@@ -6,6 +6,7 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -107,10 +108,8 @@ func (x *Index) find(key purekube.Key) (c claimant, claim *resourcev1.ResourceCl
 
 // withProblems joins the problems of the objects as a whole to the error of one key.
 func (x *Index) withProblems(err error) error {
-	if problems := x.problems(); problems.Err() != nil {
-		return errors.Join(err, problems.Err())
-	}
-	return err
+	problems := x.problems()
+	return errors.Join(err, problems.Err())
 }
 
 // PlanAll is the function [PlanAll] for the objects of the Index. Two outcomes do not depend on each other, so their
@@ -170,19 +169,19 @@ func (x *Index) each(
 	}
 	// Names of claims that need more than one look: with an assumed version, which may replace the listed one or be the
 	// only one, and names that several listed claims have.
-	looks := map[types.NamespacedName]bool{}
+	looks := sets.Set[types.NamespacedName]{}
 	if !x.options.usesListedOnly() {
 		for claim := range x.assumed.AllVersions() {
-			looks[snapshot.KeyOf(claim)] = true
+			looks.Insert(snapshot.KeyOf(claim))
 		}
 	}
 	for claim := range x.claims.All() {
-		if len(looks) == 0 || !looks[snapshot.KeyOf(claim)] {
+		if !looks.Has(snapshot.KeyOf(claim)) {
 			claims(claim)
 		}
 	}
 	for name := range x.claims.AmbiguousNames() {
-		looks[name] = true
+		looks.Insert(name)
 	}
 	for name := range looks {
 		if claim, problem := x.claim(name); problem != nil {

@@ -20,8 +20,8 @@ import (
 // matchUpstream reports whether plans are to match a release. It is asked for in this file only.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
-// matchSince137 reports whether plans are to match v1.37 or a newer release. v1.37 mended D-5 for pods and D-28.
-func (o Options) matchSince137() bool { return o.matchUpstream() && o.MatchUpstream != purekube.V1_36 }
+// match136 reports whether plans are to match v1.36. Two divergences ended with v1.37: see asksForNamed and keepsStatus.
+func (o Options) match136() bool { return o.MatchUpstream == purekube.V1_36 }
 
 // What pods and PodGroups get: BR-30-01 to BR-30-04.
 
@@ -89,7 +89,7 @@ func (o Options) eventText(text string) string {
 // cache that lags does not show a claim that was made a moment ago, for example by a process that has crashed since.
 // A second claim would replace it in the status, and the first one would stay unused until the pod is deleted. v1.36
 // creates it.
-func (o Options) asksForNamed() bool { return !o.matchUpstream() || o.matchSince137() }
+func (o Options) asksForNamed() bool { return !o.match136() }
 
 // skipsNeedless reports whether a claim that a status names is not asked for if no answer would change the plan.
 func (o Options) skipsNeedless() bool { return !o.matchUpstream() }
@@ -234,7 +234,7 @@ func (o Options) keepsStatus(c *claimant, status *corev1.PodResourceClaimStatus)
 	case !o.matchUpstream():
 		at := c.position(status.Name)
 		return at >= 0 && generated(&c.entries[at])
-	case o.matchSince137():
+	case !o.match136():
 		return !c.isGroup() && status.ResourceClaimName != nil
 	}
 	return false
