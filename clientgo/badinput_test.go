@@ -18,11 +18,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -223,4 +225,21 @@ func TestBadArguments(t *testing.T) {
 			require.NotPanics(t, func() { require.ErrorContains(t, tc.call(), tc.want) })
 		})
 	}
+}
+
+// A factory that nobody started says nothing, so the controller does.
+func TestInformersThatWereNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := Cluster{Informers: FromFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0)), Client: DryRun{}}
+		controller, err := NewTTL(cluster, ttl.Options{})
+		require.NoError(t, err)
+		var lines []string
+		log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+		ctx, end := context.WithTimeout(logr.NewContext(t.Context(), log), time.Minute)
+		defer end()
+		require.NoError(t, controller.Run(ctx))
+		require.Len(t, lines, 1)
+		require.Contains(t, lines[0], "have they been started?")
+		require.Contains(t, lines[0], `"resources"=["nodes"]`)
+	})
 }

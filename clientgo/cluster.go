@@ -36,10 +36,10 @@ type Cluster struct {
 
 var (
 	errNoConfig    = errors.New("no configuration")
-	errNoInformers = errors.New("no Informers")
+	errNoInformers = errors.New("no Informers: see FromFactory")
 	errNoClient    = errors.New("no Client")
-	errNoLookup    = errors.New("no Lookup")
-	errNoLists     = errors.New("no ServiceCIDRs to list")
+	errNoLookup    = errors.New("no Lookup: see LookupFor")
+	errNoLists     = errors.New("no ServiceCIDRs to list: see ListServiceCIDRs")
 )
 
 func (c Cluster) check() error {

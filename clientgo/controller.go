@@ -148,6 +148,19 @@ func (c *Controller[X, S, A]) HasSynced() bool {
 	return true
 }
 
+// lateList is how long a controller waits for its informers before it says so: one that was not started says nothing.
+const lateList = 15 * time.Second
+
+// unsynced are the resources whose listed objects the handlers have not seen yet.
+func (c *Controller[X, S, A]) unsynced() (resources []string) {
+	for _, w := range c.watched {
+		if !w.synced() {
+			resources = append(resources, w.resource.GroupResource().String())
+		}
+	}
+	return resources
+}
+
 // Index returns the current Index, without answers to lookups. It reports false while the controller does not plan:
 // before it has seen every object, after its end, and on a replica that does not lead.
 func (c *Controller[X, S, A]) Index() (index X, planning bool) {
@@ -218,7 +231,12 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 		case <-ending.Done():
 		}
 	}()
-	if !cache.WaitForCacheSync(ending.Done(), c.HasSynced) || c.ended(ctx) {
+	late := time.AfterFunc(lateList, func() {
+		log.Info("Still waiting for what the informers list: have they been started?", "resources", c.unsynced())
+	})
+	synced := cache.WaitForCacheSync(ending.Done(), c.HasSynced)
+	late.Stop()
+	if !synced || c.ended(ctx) {
 		return nil // the end came first
 	}
 	c.mu.Lock()

@@ -74,9 +74,9 @@ func (r Ref) object() string {
 	case r.Name == "":
 		return r.Kind
 	case r.Namespace == "":
-		return r.Kind + " " + r.Name
+		return strings.TrimSpace(r.Kind + " " + r.Name)
 	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
+	return strings.TrimSpace(r.Kind + " " + r.Namespace + "/" + r.Name)
 }
 
 // Errors are the errors that err joins. It is nil for nil, and for an error that is not of [Load].

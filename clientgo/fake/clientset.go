@@ -243,7 +243,7 @@ func conflict(resource schema.GroupVersionResource, o object, uid types.UID, ver
 			fmt.Errorf("its UID is %s and not %s", o.GetUID(), uid))
 	case version != "" && version != o.GetResourceVersion():
 		return apierrors.NewConflict(resource.GroupResource(), o.GetName(),
-			fmt.Errorf("its resourceVersion is %s and not %s", o.GetResourceVersion(), version))
+			fmt.Errorf("its resourceVersion is %s and not %s: get it again", o.GetResourceVersion(), version))
 	}
 	return nil
 }

@@ -130,9 +130,9 @@ func title(kind, namespace, name string) string {
 	case name == "":
 		return kind
 	case namespace == "":
-		return kind + " " + name
+		return strings.TrimSpace(kind + " " + name)
 	}
-	return kind + " " + namespace + "/" + name
+	return strings.TrimSpace(kind + " " + namespace + "/" + name)
 }
 
 func titleOf(k purekube.Key) string { return title(k.Kind, k.Namespace, k.Name) }

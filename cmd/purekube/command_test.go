@@ -170,6 +170,25 @@ func TestAtFullHealth(t *testing.T) {
 	require.Contains(t, got.stderr, "drain: not answered: an object that is a Pod, or may be one, could not be read")
 }
 
+// A dump that a program wrote has the same mistake in every object: Go objects do not know their kind. The lines are few,
+// and tell how many there are.
+func TestOneMistakeInManyPlaces(t *testing.T) {
+	item := `{"metadata": {"name": "a", "namespace": "shop"}}`
+	list := func(items int) string {
+		return `{"apiVersion": "v1", "kind": "List", "items": [` + strings.Repeat(item+",", items-1) + item + `]}`
+	}
+	for items, last := range map[int]string{
+		20:  "item 20: shop/a: kind: required\n",
+		21:  "item 21: shop/a: kind: required\n",
+		500: "purekube: 480 more places: kind: required\n",
+	} {
+		got := plan(t, nil, list(items), "lint", "-")
+		require.Equal(t, exitInput, got.status)
+		require.LessOrEqual(t, strings.Count(got.stderr, "\n"), 21)
+		require.True(t, strings.HasSuffix(got.stderr, last), got.stderr)
+	}
+}
+
 // explain is about one object. It knows kinds as kubectl does, and an object that is not there is an error.
 func TestExplain(t *testing.T) {
 	got := plan(t, nil, chart, "explain", "pdb/web", "--at-full-health", "-")
@@ -185,7 +204,8 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, "maxUnavailable 1", explanation["budget"].(map[string]any)["rule"], "the library's type")
 
 	for _, tc := range []struct{ about, want string }{
-		{"pdb/other", "no PodDisruptionBudget default/other in the input"},
+		{"pdb/other", "no PodDisruptionBudget default/other in the input: write PodDisruptionBudget/NAMESPACE/other for another namespace"},
+		{"pdb/shop/other", "no PodDisruptionBudget shop/other in the input\n"},
 		{"web", "want Kind/name or Kind/namespace/name"},
 		{"deploy/web", "no controller plans a Deployment"},
 		{"widget/web", `unknown kind "widget": known are clusterroles, `},

@@ -48,9 +48,7 @@ func runDiff(inv invocation, sys system) int {
 	for _, p := range theirs.problems {
 		ours.addProblem(p)
 	}
-	for _, p := range ours.problems {
-		sys.say(p)
-	}
+	sys.sayAll(ours.problems)
 	found := differences(ours, theirs, objects, inv.settings)
 	var err error
 	if inv.output == outputJSON {

@@ -130,9 +130,7 @@ func runDrain(inv invocation, sys system) int {
 		rep.addProblems(err, purekube.Key{}, c)
 		rep.addProblems(f.budgetProblems(r.names(f)), purekube.Key{}, c)
 	}
-	for _, p := range rep.problems {
-		sys.say(p)
-	}
+	sys.sayAll(rep.problems)
 	var err error
 	switch {
 	case inv.output == outputJSON && r.inWaves:

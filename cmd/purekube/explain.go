@@ -31,6 +31,8 @@ func runExplain(inv invocation, sys system) int {
 		what := fmt.Sprintf("no %s in the input", titleOf(key))
 		if !objects.saw(key.Kind) {
 			what += fmt.Sprintf(", and no other %s: %q prints what the answer rests on", key.Kind, getCommand(cores[0].reads))
+		} else if strings.Count(inv.about, "/") == 1 && key.Namespace != "" {
+			what += fmt.Sprintf(": write %s/NAMESPACE/%s for another namespace", key.Kind, key.Name)
 		}
 		objects.problems = append(objects.problems, problem{what: what})
 		inv.cores = nil // that there is nothing to do for it would be an answer

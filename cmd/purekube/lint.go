@@ -57,9 +57,7 @@ func runLint(inv invocation, sys system) int {
 		objects.problems = append(objects.problems, problem{what: objects.noneIs() + " of a kind that purekube reads"})
 	}
 	l.report = newReport(inv.settings, objects)
-	for _, p := range l.report.problems {
-		sys.say(p)
-	}
+	sys.sayAll(l.report.problems)
 	if err := l.write(inv.output, sys); err != nil {
 		sys.say(err)
 		return exitInput

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -173,4 +174,26 @@ func (sys system) notes(inv invocation) io.Writer {
 // say prints a line about what is wrong.
 func (sys system) say(what any) {
 	fmt.Fprintf(sys.stderr, "purekube: %s\n", visible(fmt.Sprint(what)))
+}
+
+// maxAlike is how many problems of one text are printed: a dump can have the same mistake in each object.
+const maxAlike = 20
+
+// sayAll prints problems, a line each, and counts what is the same in many places.
+func (sys system) sayAll(problems []problem) {
+	type kind struct{ field, what string }
+	all, said := map[kind]int{}, map[kind]int{}
+	for _, p := range problems {
+		all[kind{p.field, p.what}]++
+	}
+	for _, p := range problems {
+		alike := kind{p.field, p.what}
+		said[alike]++
+		switch {
+		case said[alike] <= maxAlike || all[alike] == maxAlike+1:
+			sys.say(p)
+		case said[alike] == maxAlike+1:
+			sys.say(problem{object: message.Count(all[alike]-maxAlike, "more place"), field: p.field, what: p.what})
+		}
+	}
 }

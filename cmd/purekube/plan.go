@@ -60,9 +60,7 @@ func (inv invocation) report(objects *cluster) *report {
 }
 
 func (r *report) sayProblems(inv invocation, sys system) {
-	for _, p := range r.problems {
-		sys.say(p)
-	}
+	sys.sayAll(r.problems)
 	if slices.Contains(inv.failOn, failOnNever) {
 		r.sayUndecided(sys)
 	}

@@ -179,8 +179,11 @@ func causesOf(d Drain) map[cause]*obstacle {
 	}
 	for _, n := range d.Needs {
 		object := purekube.Key{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
-		add(cause{cause: CauseLookup, object: object, need: n},
-			"needs "+cmp.Or(n.Subresource, "object")+" of "+object.String())
+		what := object.String()
+		if n.Subresource != "" {
+			what = "the " + n.Subresource + " of " + what
+		}
+		add(cause{cause: CauseLookup, object: object, need: n}, "needs "+what+", which is not in the snapshot")
 	}
 	return causes
 }

@@ -64,8 +64,8 @@ func TestBlockersOfOneKind(t *testing.T) {
 		"pod elsewhere/twice: several objects in the snapshot have this name":      {CausePod, []types.NamespacedName{{Namespace: "elsewhere", Name: "twice"}}, nil},
 		"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)": {CauseFlag, namesOf("agent-a", "agent-b"), nil},
 		"cannot delete Pods that declare no controller (use --force to override)":  {CauseFlag, namesOf("bare"), nil},
-		"needs scale of Game/shop/chess":                                           {CauseLookup, nil, need("chess")},
-		"needs scale of Game/shop/go":                                              {CauseLookup, nil, need("go")},
+		"needs the scale of Game/shop/chess, which is not in the snapshot":         {CauseLookup, nil, need("chess")},
+		"needs the scale of Game/shop/go, which is not in the snapshot":            {CauseLookup, nil, need("go")},
 	}, got)
 }
 

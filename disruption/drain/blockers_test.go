@@ -127,7 +127,7 @@ func TestBlockers(t *testing.T) {
 				s.ReplicaSets = nil
 				return s
 			}(),
-			want: []string{"needs object of ReplicaSet/shop/rs: stops n0 n1 n2, alone n0 n1 n2"},
+			want: []string{"needs ReplicaSet/shop/rs, which is not in the snapshot: stops n0 n1 n2, alone n0 n1 n2"},
 		},
 		{
 			name: "Jobs without a healthy pod", reason: "no number is below 0", s: func() disruption.Snapshot {
