@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,9 @@ func runPlanCases(t *testing.T, cases []planCase) {
 				} else {
 					require.Equal(t, want, lines(r.Actions), tc.reason)
 				}
+				outcomes, _ := PlanAll(tc.s, o)
+				listed := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Key == tc.key })
+				require.Equal(t, !r.Empty() || tc.err != nil, listed, "PlanAll has the plans that are not empty")
 				var events, needs []string
 				for _, e := range r.Events {
 					events = append(events, e.Message)
