@@ -1,11 +1,12 @@
 package fake_test
 
 import (
-	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -22,73 +23,81 @@ import (
 
 	"github.com/purekube/purekube/clientgo"
 	"github.com/purekube/purekube/clientgo/fake"
-	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/purekubetest"
-	"github.com/purekube/purekube/rbacaggregate"
-	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
-	"github.com/purekube/purekube/ttl"
 )
 
 // patience is for what has to happen. Nothing waits for all of it, unless the test fails.
 const patience = time.Minute
 
-// runs makes a controller of the objects of a clientset, and runs it until the test ends.
-func runs(t *testing.T, clientset *kubefake.Clientset, with func(clientgo.Cluster) (clientgo.Runner, error)) {
+// runs makes controllers of the objects of a clientset, and runs them until the test ends.
+func runs(t *testing.T, clientset *kubefake.Clientset, o clientgo.PackageOptions, names ...string) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(clientset, 0)
 	client := clientgo.DynamicExecutor{Client: fake.NewDynamicClient(clientset)}
-	controller, err := with(clientgo.Cluster{
+	cluster := clientgo.Cluster{
 		Informers:    clientgo.FromFactory(factory),
 		Client:       client,
 		Lookup:       clientgo.LookupFor(client, clientset.Discovery()),
 		ServiceCIDRs: clientgo.ListServiceCIDRs(clientset),
-	})
-	require.NoError(t, err)
+	}
+	var running sync.WaitGroup
+	t.Cleanup(running.Wait) // the context of the test has ended by then
+	var controllers []clientgo.Runner
+	for _, name := range names {
+		controller, err := clientgo.NewRunner(name, cluster, o)
+		require.NoError(t, err)
+		controllers = append(controllers, controller)
+		running.Go(func() { assert.NoError(t, controller.Run(t.Context())) })
+	}
 	factory.Start(t.Context().Done())
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- controller.Run(ctx) }()
-	t.Cleanup(func() {
-		end()
-		require.NoError(t, <-ended)
-	})
-	require.Eventually(t, controller.HasSynced, patience, time.Millisecond)
+	for _, controller := range controllers {
+		require.Eventually(t, controller.HasSynced, patience, time.Millisecond, controller.Name())
+	}
 }
 
-// The status of a budget follows the pods. A write that fails is tried again.
-func TestBudget(t *testing.T) {
-	web := purekubetest.Deployment("shop/web", 3)
-	objects := []runtime.Object{purekubetest.MinAvailable("shop/web", "2")}
-	for _, o := range web.Objects() {
-		objects = append(objects, o)
+// clientsetOf has the objects of purekubetest.
+func clientsetOf(objects ...purekubetest.Object) *kubefake.Clientset {
+	var all []runtime.Object
+	for _, o := range objects {
+		all = append(all, o)
 	}
-	clientset := fake.NewClientset(objects...)
-	failures := 2
-	clientset.PrependReactor("*", "poddisruptionbudgets", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if a.GetSubresource() != "status" || failures == 0 {
+	return fake.NewClientset(all...)
+}
+
+// failing lets writes of the status of a resource fail, until failures is 0. The reactor sees the requests of every
+// client.
+func failing(clientset *kubefake.Clientset, resource string, failures *int) {
+	clientset.PrependReactor("*", resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() != "status" || *failures == 0 {
 			return false, nil, nil
 		}
-		failures--
+		*failures--
 		return true, nil, apierrors.NewInternalError(errors.New("injected"))
 	})
-	runs(t, clientset, func(c clientgo.Cluster) (clientgo.Runner, error) {
-		return clientgo.NewDisruption(c, disruption.Options{})
-	})
-	budgets, pods := clientset.PolicyV1().PodDisruptionBudgets("shop"), clientset.CoreV1().Pods("shop")
-	allowed := func(want int32) func() bool {
-		return func() bool {
-			budget, err := budgets.Get(t.Context(), "web", metav1.GetOptions{})
-			require.NoError(t, err)
-			return budget.Status.ExpectedPods == 3 && budget.Status.DisruptionsAllowed == want
-		}
+}
+
+// allows reports whether a status says so of three pods.
+func allows(t *testing.T, clientset *kubefake.Clientset, want int32) func() bool {
+	return func() bool {
+		budget := must(clientset.PolicyV1().PodDisruptionBudgets("shop").Get(t.Context(), "web", metav1.GetOptions{}))
+		return budget.Status.ExpectedPods == 3 && budget.Status.DisruptionsAllowed == want
 	}
-	require.Eventually(t, allowed(1), patience, time.Millisecond)
-	pod, err := pods.Get(t.Context(), web.Pods[0].Name, metav1.GetOptions{})
-	require.NoError(t, err)
-	_, err = pods.UpdateStatus(t.Context(), purekubetest.NotReady(pod), metav1.UpdateOptions{})
-	require.NoError(t, err)
-	require.Eventually(t, allowed(0), patience, time.Millisecond)
+}
+
+// The status of a budget follows the pods. A write that fails is tried again. TTLs are another controller's.
+func TestBudget(t *testing.T) {
+	web := purekubetest.Deployment("shop/web", 3)
+	clientset := clientsetOf(web.Objects(purekubetest.MinAvailable("shop/web", "2"))...)
+	failures := 2
+	failing(clientset, "poddisruptionbudgets", &failures)
+	runs(t, clientset, clientgo.PackageOptions{}, "disruption", "ttl")
+	require.Eventually(t, allows(t, clientset, 1), patience, time.Millisecond)
+
+	pods := clientset.CoreV1().Pods("shop")
+	pod := must(pods.Get(t.Context(), web.Pods[0].Name, metav1.GetOptions{})) // the clientset has copies
+	must(pods.UpdateStatus(t.Context(), purekubetest.NotReady(pod), metav1.UpdateOptions{}))
+	require.Eventually(t, allows(t, clientset, 0), patience, time.Millisecond)
 	require.Zero(t, failures)
 }
 
@@ -100,9 +109,7 @@ func TestClaim(t *testing.T) {
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu"}}
 	clientset := fake.NewClientset(pod, template)
-	runs(t, clientset, func(c clientgo.Cluster) (clientgo.Runner, error) {
-		return clientgo.NewResourceClaim(c, resourceclaim.Options{})
-	})
+	runs(t, clientset, clientgo.PackageOptions{}, "resourceclaim")
 	pods, claims := clientset.CoreV1().Pods("ml"), clientset.ResourceV1().ResourceClaims("ml")
 	var name string
 	require.Eventually(t, func() bool {
@@ -139,7 +146,7 @@ func TestTTL(t *testing.T) {
 	node := purekubetest.Node("n1")
 	node.Annotations = nil
 	clientset := fake.NewClientset(node)
-	runs(t, clientset, func(c clientgo.Cluster) (clientgo.Runner, error) { return clientgo.NewTTL(c, ttl.Options{}) })
+	runs(t, clientset, clientgo.PackageOptions{}, "ttl")
 	require.Eventually(t, func() bool {
 		n := must(clientset.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{}))
 		return n.Annotations[corev1.ObjectTTLAnnotationKey] == "0"
@@ -150,9 +157,7 @@ func TestRules(t *testing.T) {
 	part := purekubetest.ClusterRole("part", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
 	part.Labels = map[string]string{"to-view": "true"}
 	clientset := fake.NewClientset(part, purekubetest.AggregatedRole("view", "to-view"))
-	runs(t, clientset, func(c clientgo.Cluster) (clientgo.Runner, error) {
-		return clientgo.NewRBACAggregate(c, rbacaggregate.Options{})
-	})
+	runs(t, clientset, clientgo.PackageOptions{}, "rbacaggregate")
 	require.Eventually(t, func() bool {
 		view := must(clientset.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}))
 		return len(view.Rules) == 1
@@ -162,9 +167,7 @@ func TestRules(t *testing.T) {
 // A new ServiceCIDR gets its finalizer and becomes ready, and goes when it is deleted and the grace period is over.
 func TestServiceCIDR(t *testing.T) {
 	clientset := fake.NewClientset(&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/16"}}})
-	runs(t, clientset, func(c clientgo.Cluster) (clientgo.Runner, error) {
-		return clientgo.NewServiceCIDR(c, servicecidr.Options{GracePeriod: ptr.To(time.Duration(0))})
-	})
+	runs(t, clientset, clientgo.PackageOptions{ServiceCIDR: servicecidr.Options{GracePeriod: ptr.To(time.Duration(0))}}, "servicecidr")
 	cidrs := clientset.NetworkingV1().ServiceCIDRs()
 	require.Eventually(t, func() bool {
 		cidr := must(cidrs.Get(t.Context(), "new", metav1.GetOptions{}))
