@@ -13,7 +13,7 @@ import (
 const maxOrphans = 10
 
 // ServiceCIDRDelete refuses the deletion of a ServiceCIDR that would leave addresses without a range. The message names
-// the first ten addresses with their Services.
+// the first ten addresses with their Services. It reads the ServiceCIDR from the oldObject of the request.
 //
 // It protects against a ServiceCIDR that stays Terminating until somebody deletes those Services. It assumes that a
 // controller for ServiceCIDRs runs, stock kube-controller-manager or servicecidr: both keep the finalizer for as long,

@@ -57,8 +57,9 @@ func Load(t testing.TB, paths ...string) *Cluster {
 }
 
 // AtFullHealth returns the cluster with the pods that its workloads have when all is well, as
-// [manifests.Set.AtFullHealth] makes them. These nodes are added to the cluster first: without any, pods are on no
-// node. A workload without an answer fails the test, and so does the name of a node that the cluster has.
+// [manifests.Set.AtFullHealth] makes them. These nodes, made with [Node], are added to the cluster first: without any,
+// pods are on no node. They have no processor and no memory: with them in drain.Options.Nodes, pods that request some
+// find no node. A workload without an answer fails the test, and so does the name of a node that the cluster has.
 func (c *Cluster) AtFullHealth(nodes ...string) *Cluster {
 	c.t.Helper()
 	before := c.Set

@@ -3,8 +3,9 @@
 // rest.
 //
 // Builders return ordinary API objects, complete enough for every question of this module, which a test may
-// change before it uses them. A name may have a namespace before it, "shop/web"; without one it is
-// "default".
+// change before it uses them. [Deployment] and [StatefulSet] have the workload and its pods. A name may have a namespace
+// before it, "shop/web"; without one it is "default". As with typed clients, apiVersion and kind are empty: set them
+// before you write an object into a file (SetGroupVersionKind).
 //
 // [NewCluster] and [Load] make a [Cluster] of objects and of manifests, and its methods are the snapshots of the five
 // packages. [Cluster.AtFullHealth] adds the pods that the workloads of manifests have when all is well. [Converge]

@@ -68,7 +68,7 @@ type Wave struct {
 //     them. A wave of several rounds may be smaller than it could be.
 //   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
 //
-// The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
+// The number of waves is not always the smallest: README.md of this package compares it with the best on small clusters.
 //
 // With Options.Nodes, the pods of a wave find nodes outside the wave, as in [Node]: a node of an earlier wave is back
 // in service, and its room is free again. A node whose pods find none is in no wave. A pod that runs on a node of a
