@@ -27,8 +27,8 @@ type Options struct {
 }
 
 // Decide answers a request with the decision that it is for: [ServiceCIDRDelete], [ClusterRoleWrite], [Eviction] or
-// [BudgetWrite]. Any other request is allowed, unless it is about ClusterRoles: ClusterRoleWrite refuses what it does not
-// know. A request that is nil or has no UID is refused with 400.
+// [BudgetWrite]. Any other request is allowed, unless it is about ClusterRoles: ClusterRoleWrite refuses what it does
+// not know. A request that is nil or has no UID is refused with 400.
 func Decide(x Indexes, r *admissionv1.AdmissionRequest, o Options) *admissionv1.AdmissionResponse {
 	switch {
 	case r == nil || r.UID == "" || clusterRoleWrites.about(r):

@@ -287,9 +287,3 @@ func annotated(entry string) claimOption {
 		c.Annotations = map[string]string{PodClaimAnnotation: entry}
 	}
 }
-
-// resolvesTo reports whether one of the pod's entries resolves to the claim of that name.
-func resolvesTo(pod *corev1.Pod, claim string) bool {
-	o := podClaimant(pod)
-	return o.resolvesTo(types.NamespacedName{Namespace: pod.Namespace, Name: claim})
-}

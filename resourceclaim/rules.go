@@ -20,7 +20,8 @@ import (
 // matchUpstream reports whether plans are to match a release. It is asked for in this file only.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
-// match136 reports whether plans are to match v1.36. Two divergences ended with v1.37: see asksForNamed and keepsStatus.
+// match136 reports whether plans are to match v1.36. Two divergences ended with v1.37: see asksForNamed and
+// keepsStatus.
 func (o Options) match136() bool { return o.MatchUpstream == purekube.V1_36 }
 
 // What pods and PodGroups get: BR-30-01 to BR-30-04.
