@@ -233,13 +233,14 @@ func TestInformersThatWereNotStarted(t *testing.T) {
 		cluster := Cluster{Informers: FromFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0)), Client: DryRun{}}
 		controller, err := NewTTL(cluster, ttl.Options{})
 		require.NoError(t, err)
-		var lines []string
-		log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+		lines := make(chan string, 8) // written by another goroutine
+		log := funcr.New(func(_, line string) { lines <- line }, funcr.Options{})
 		ctx, end := context.WithTimeout(logr.NewContext(t.Context(), log), time.Minute)
 		defer end()
 		require.NoError(t, controller.Run(ctx))
-		require.Len(t, lines, 1)
-		require.Contains(t, lines[0], "have they been started?")
-		require.Contains(t, lines[0], `"resources"=["nodes"]`)
+		line := <-lines
+		require.Contains(t, line, "have they been started?")
+		require.Contains(t, line, `"resources"=["nodes"]`)
+		require.Empty(t, lines)
 	})
 }
