@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube/internal/message"
 )
 
 // ErrDuplicate says that the input has an object more than once. Nothing says which of them counts.
@@ -68,16 +70,7 @@ func (r Ref) String() string {
 	return s
 }
 
-// object is "Kind namespace/name", or as much of it as is known.
-func (r Ref) object() string {
-	switch {
-	case r.Name == "":
-		return r.Kind
-	case r.Namespace == "":
-		return strings.TrimSpace(r.Kind + " " + r.Name)
-	}
-	return strings.TrimSpace(r.Kind + " " + r.Namespace + "/" + r.Name)
-}
+func (r Ref) object() string { return message.Object(r.Kind, r.Namespace, r.Name) }
 
 // Errors are the errors that err joins. It is nil for nil, and for an error that is not of [Load].
 func Errors(err error) []*Error {

@@ -53,7 +53,7 @@ func load(o manifests.Options, paths ...string) *cluster {
 	for _, e := range manifests.Errors(err) {
 		p := problem{refs: e.Refs, field: e.Field, what: e.Err.Error(), unread: e.EndsEarly}
 		if len(e.Refs) > 0 {
-			p.object = title(e.Refs[0].Kind, e.Refs[0].Namespace, e.Refs[0].Name)
+			p.object = message.Object(e.Refs[0].Kind, e.Refs[0].Namespace, e.Refs[0].Name)
 		}
 		if errors.Is(e, manifests.ErrDuplicate) {
 			p.what = purekube.ErrDuplicate.Error() // the plans say the same, and it is printed once
@@ -124,18 +124,8 @@ func kindsNamed(names []string) []schema.GroupKind {
 	return kinds
 }
 
-// title is "Kind namespace/name", or as much of it as there is.
-func title(kind, namespace, name string) string {
-	switch {
-	case name == "":
-		return kind
-	case namespace == "":
-		return strings.TrimSpace(kind + " " + name)
-	}
-	return strings.TrimSpace(kind + " " + namespace + "/" + name)
-}
-
-func titleOf(k purekube.Key) string { return title(k.Kind, k.Namespace, k.Name) }
+// titleOf is "Kind namespace/name".
+func titleOf(k purekube.Key) string { return message.Object(k.Kind, k.Namespace, k.Name) }
 
 // count is how many objects of the kind the input has.
 func (c *cluster) count(kind string) int { return c.Count(kindNamed(kind)) }

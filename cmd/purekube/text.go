@@ -154,11 +154,11 @@ func (t printer) explanation(indent int, lines []string) {
 }
 
 func regarding(e purekube.Event) string {
-	return title(e.Regarding.Kind, e.Regarding.Namespace, e.Regarding.Name)
+	return message.Object(e.Regarding.Kind, e.Regarding.Namespace, e.Regarding.Name)
 }
 
 func needText(n purekube.Need) string {
-	of := title(n.Kind, n.Namespace, n.Name)
+	of := message.Object(n.Kind, n.Namespace, n.Name)
 	if n.Subresource != "" {
 		of = "the " + n.Subresource + " of " + of
 	}

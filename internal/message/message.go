@@ -1,4 +1,4 @@
-// Package message counts in words, and truncates texts to the limits of API fields.
+// Package message names objects, counts in words, and truncates texts to the limits of API fields.
 package message
 
 import (
@@ -17,6 +17,20 @@ const (
 	// mark is at the end of a truncated text.
 	mark = " [truncated]"
 )
+
+// Object returns "Kind namespace/name", or as much of it as is known.
+func Object(kind, namespace, name string) string {
+	switch {
+	case name == "":
+		return kind
+	case namespace != "":
+		name = namespace + "/" + name
+	}
+	if kind == "" {
+		return name
+	}
+	return kind + " " + name
+}
 
 // Count returns a number of things, for example "1 pod", "2 pods" or "0 addresses".
 func Count(n int, noun string) string {

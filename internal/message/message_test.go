@@ -8,6 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestObject(t *testing.T) {
+	require.Equal(t, "Pod shop/web", Object("Pod", "shop", "web"))
+	require.Equal(t, "Node n1", Object("Node", "", "n1"))
+	require.Equal(t, "Pod", Object("Pod", "shop", ""), "a namespace alone names nothing")
+	require.Equal(t, "shop/web", Object("", "shop", "web"), "an object that a program wrote may have no kind")
+	require.Empty(t, Object("", "", ""))
+}
+
 func TestCount(t *testing.T) {
 	require.Equal(t, "0 pods, 1 pod, 2 pods", Count(0, "pod")+", "+Count(1, "pod")+", "+Count(2, "pod"))
 	require.Equal(t, "1 address, 2 addresses", Count(1, "address")+", "+Count(2, "address"))
