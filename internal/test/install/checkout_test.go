@@ -1,0 +1,53 @@
+package install
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/test/seed"
+)
+
+// TestModuleBesideACheckout runs the commands with which docs/install.md has a module take the library from a checkout.
+func TestModuleBesideACheckout(t *testing.T) {
+	if seed.Short() {
+		t.Skip("it builds a module with client-go")
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
+	require.NoError(t, err)
+	var commands []string
+	for line := range strings.Lines(string(page)) {
+		if command, indented := strings.CutPrefix(line, "    go mod "); indented {
+			commands = append(commands, "go mod "+command)
+		}
+	}
+	require.Len(t, commands, 3)
+
+	checkout, err := filepath.Abs(root)
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, os.Symlink(checkout, filepath.Join(folder, "purekube")))
+	mine := filepath.Join(folder, "mine")
+	require.NoError(t, os.Mkdir(mine, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(mine, "main.go"), []byte(`package main
+
+import (
+	"fmt"
+
+	"github.com/purekube/purekube/clientgo"
+)
+
+func main() { fmt.Println(clientgo.Names()) }
+`), 0o600))
+	script := "set -e\ngo mod init example.com/mine\n" + strings.Join(commands, "") + "go run .\n"
+	run := exec.CommandContext(t.Context(), "bash", "-c", script)
+	run.Dir = mine
+	run.Env = append(os.Environ(), "GOWORK=off")
+	out, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "[disruption rbacaggregate resourceclaim servicecidr ttl]")
+}
