@@ -322,6 +322,21 @@ func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
 	})
 }
 
+// The API server refused nothing where a hook vetoed the action: no event says that it did.
+func TestVetoIsNoEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vetoed := 0
+		hooks := clientgo.Hooks{
+			BeforeSend: func(context.Context, clientgo.Sending) error { return errRefused },
+			OnAction:   func(clientgo.ActionResult) { vetoed++ },
+		}
+		s, events := play(t, time.Millisecond, writes(write{name: "x"}), options{hooks: hooks}, nil)
+		require.Equal(t, 1, vetoed)
+		require.Empty(t, s.seen)
+		require.Empty(t, events)
+	})
+}
+
 func TestFailureHoldsBackNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := play(t, time.Millisecond, writes(write{name: "x", continueOnError: true}, write{name: "y"}), options{}, refuseOnly("x"))
