@@ -127,7 +127,8 @@ func Range(t testing.TB, from uint64, n int) iter.Seq[uint64] {
 	}
 }
 
-// Full is the environment variable that asks for everything: .ci/run sets it for README's command.
+// Full is the environment variable that asks for everything. .ci/run sets it for packages with tests that would not run
+// at all, and .ci/run long for all.
 const Full = "PUREKUBE_FULL"
 
 // Short reports whether tests leave out what takes long: many more random clusters, larger bounds, what compiles a
