@@ -142,6 +142,11 @@ func also(app string) *policyv1.PodDisruptionBudget {
 }
 
 func TestBudgetWrite(t *testing.T) {
+	deployment := func(uid types.UID) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "new", UID: uid}}
+		d.Spec.Template.Labels = map[string]string{"app": "new"}
+		return d
+	}
 	unnamed := purekubetest.MaxUnavailable("shop/web", "0")
 	unnamed.Name, unnamed.GenerateName = "", "web-"
 	long := purekubetest.MaxUnavailable("shop/"+strings.Repeat("web-", 15)+"x", "0")
@@ -163,6 +168,7 @@ func TestBudgetWrite(t *testing.T) {
 		{"never, over pods of a Job", "a Job has no scale, and none would help", purekubetest.MaxUnavailable("shop/custom", "0%"), []purekubetest.Object{jobsPod()}, true, ""},
 		{"an unknown scale", "a percentage of it", percent, []purekubetest.Object{customPod()}, false, "Game/scale shop/g"},
 		{"a selector that does not compile", "its pods are not known", brokenBudget(), nil, false, "PodDisruptionBudget shop/broken"},
+		{"two Deployments of one name", "either may be the one", purekubetest.MinAvailable("shop/new", "2"), []purekubetest.Object{deployment("u-1"), deployment("u-2")}, false, "Deployment shop/new"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x, r := cluster(t, tc.more...).Disruption, reviews.WritesBudget(tc.budget).Review(t)
