@@ -36,7 +36,7 @@ func (l *linter) serviceCIDRs() {
 					"is "+quoted(text)+`: must be a range such as "10.96.0.0/16"`)
 			case prefix != prefix.Masked():
 				l.find(ServiceCIDRInvalid, servicecidr.KeyOf(c), field,
-					fmt.Sprintf("is %q, which has bits behind the prefix: must be %q", text, prefix.Masked()))
+					fmt.Sprintf("is %q, which has bits set beyond the prefix length: must be %q", text, prefix.Masked()))
 			default:
 				all = append(all, entry{prefix, servicecidr.KeyOf(c), field})
 			}
