@@ -91,7 +91,7 @@ func divergences(t *testing.T) string {
 
 # Where the default differs from kube-controller-manager
 
-A divergence is a case in which purekube, by default, deliberately does something else than the controller of
+A divergence is a case in which purekube, by default, deliberately does something other than the controller of
 kube-controller-manager, because that controller has a defect there. With Options.MatchUpstream, purekube sends the
 requests of the release that you name, including its defects; it never panics where the controller panics (D-12) and
 never writes to an object in a cache (D-6). Everything else is the same, except that by default a request carries the
@@ -99,15 +99,15 @@ UID of the object that it was decided for, if the kind of request allows one. D-
 
 One difference is about events and has no number. An event of a pod affects every PodDisruptionBudget that selects the
 pod. kube-controller-manager plans only one of them, the first in an arbitrary order (getPdbForPod in disruption.go). The
-others keep their status until something else affects them ([report](upstream/tenant-budgets.md)). Many
-PodDisruptionBudgets over one pod therefore cause many writes here, which is why controllers of clientgo plan namespaces
-in turns.
+others keep their status until something else affects them ([report](upstream/tenant-budgets.md)). In purekube, many
+PodDisruptionBudgets over one pod therefore cause many writes. This is why the controllers of clientgo plan namespaces in
+rotation.
 
-Some divergences have a [report to Kubernetes](upstream/README.md), with a test, that is ready to be sent. The column
+For some divergences, a [report to Kubernetes](upstream/README.md), with a test, is ready to be sent. The column
 "reports" links to it, and to existing reports.
 
 Each number links to a [scenario file](conformance.md): the objects, what purekube does, and what kube-controller-manager of
-each supported release does, as a run of the real controllers has written it down.
+each supported release does, as recorded from a run of the real controllers.
 `)
 	folder := ""
 	files := filesOf(t, conformance.Files)
@@ -125,31 +125,31 @@ each supported release does, as a run of the real controllers has written it dow
 		}
 		fmt.Fprintf(&b, "| [%s](../conformance/%s) | %s. | %s | %s | %s |\n", s.Rule, name, s.Title, s.Harm, since(s), reports(s))
 	}
-	b.WriteString("\n## Reported by others, and mended in the supported releases\n\n| rule | what purekube does | reports |\n|---|---|---|\n")
+	b.WriteString("\n## Reported by others, and fixed in the supported releases\n\n| rule | what purekube does | reports |\n|---|---|---|\n")
 	for _, name := range files {
 		if s := read(t, name); !isDivergence(s) && len(s.Reports) > 0 {
 			fmt.Fprintf(&b, "| [%s](../conformance/%s) | %s. | %s |\n", s.Rule, name, s.Title, reports(s))
 		}
 	}
 	b.WriteString(`
-This one is there, with any controller: an apply of a ClusterRole with an aggregationRule and an empty list of rules takes its
-rules away until the controller has written them again
+One report is about something that no controller can prevent: an apply of a ClusterRole with an aggregationRule and an empty
+list of rules removes its rules until the controller has written them again
 ([kubernetes#118648](https://github.com/kubernetes/kubernetes/issues/118648)). Leave the field rules out of the manifest.
 
-Three more reports were looked at:
+Three more reports are related:
 
 - [kubernetes#119731](https://github.com/kubernetes/kubernetes/issues/119731) is about a budget with an empty selector. It
-  selects every pod of its namespace in policy/v1, and so it does here, in kube-controller-manager and in the eviction
-  handler. D-40 is where kube-scheduler does otherwise.
+  selects every pod of its namespace in policy/v1: in purekube, in kube-controller-manager and in the eviction handler.
+  kube-scheduler differs (D-40).
 - [kubernetes#141290](https://github.com/kubernetes/kubernetes/issues/141290): the controller that evicts pods from tainted
   devices overlooks claims of status.extendedResourceClaimStatus. purekube has no such controller; resourceclaim reads the
   field.
 - [autoscaler#7907](https://github.com/kubernetes/autoscaler/issues/7907): cluster-autoscaler names a pod of another node as
-  the reason why a node stays. drain.Node names pods of the node alone.
+  the reason why a node stays. drain.Node names only pods of the node itself.
 
 ## Since which release
 
-"Since" is the first release whose controller does it. It was read from the source, not run. The numbers are in the order in
+"Since" is the first release whose controller does it, as read from the source. The numbers are in the order in
 which the divergences were found. D-30 does not exist. These sources were read:
 
 ` + sourcesRead)

@@ -189,7 +189,7 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 	switch {
 	case scaleDecides(&b.Spec):
 		// maxUnavailable and percentages refer to what the controllers want and not to what exists (BR-25-01,
-		// BR-25-02): while 3 of 10 pods are missing, "30%" must not shrink to 30 % of 7.
+		// BR-25-02): while 3 of 10 pods are missing, "30%" must not shrink to 30% of 7.
 		// Needs would not help against an unusable pod, so it comes before them.
 		e := expectation{problem: unusable}
 		if unusable == nil {

@@ -26,7 +26,7 @@ var (
 
 // BR-25-01 and BR-25-02: how many pods must stay healthy. An example with 7 pods:
 //
-//	minAvailable 30%               30 % of 7 = 2.1, rounded up: 3 must stay healthy
+//	minAvailable 30%               30% of 7 = 2.1, rounded up: 3 must stay healthy
 //	maxUnavailable 30%             2.1, rounded up: 3 may be lost, 4 must stay healthy
 //	maxUnavailable 30%, RoundDown  2.1, rounded down: 2 may be lost, 5 must stay healthy
 //	minAvailable 5                 5, whatever the number of pods is
@@ -185,7 +185,7 @@ func (o Options) admitsReplicas(n int32) bool { return n >= 0 || o.matchUpstream
 // MatchUpstream does not follow it there.
 func replicasOf(replicas *int32) int32 { return ptr.Deref(replicas, 1) }
 
-// forbidsAll reports whether no pod may be disrupted that a controller wants: maxUnavailable 0 or 0 %. The scales
+// forbidsAll reports whether no pod may be disrupted that a controller wants: maxUnavailable 0 or 0%. The scales
 // are asked all the same, since pods beyond what the controllers want may be disrupted.
 func forbidsAll(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MaxUnavailable == nil {

@@ -23,7 +23,7 @@ import (
 //	└─ graceEnd (rules.go)           is the grace period over (BR-31-03)?
 //
 // CheckDeletion and Explain put the same verdict into words. They add the orphans in the exposed ranges, and the
-// ServiceCIDRs around.
+// other ServiceCIDRs that contain a prefix.
 
 // Plan decides about the ServiceCIDR of that key:
 //
@@ -90,7 +90,8 @@ func forOnePlan(s Snapshot, o Options) *Index {
 	s.IPAddresses = nil
 	x := NewIndex(s, o)
 	var asked stretches // where a ServiceCIDR is being deleted
-	// The families that these ServiceCIDRs ask for in each of them, and the families that all of them ask for.
+	// For each of these stretches: the families that any of its ServiceCIDRs asks for, and the families that all of
+	// them ask for.
 	var wanted, shared []family
 	for _, s := range x.stretches {
 		some, all := none, everyFamily

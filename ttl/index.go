@@ -126,7 +126,8 @@ func (x *Index) sorted(wanted func(*corev1.Node) bool) []*corev1.Node {
 // objects and objects without a name belong to no key. Err, PlanAll and every Plan return them as errors. They add no
 // key unless they change an outcome. They stay in the Index forever.
 //
-// Upstream plans the changed node only, and leaves the others to the heartbeats of their kubelets.
+// Upstream plans the changed node only. It plans each of the others at that node's next update, for example when its
+// kubelet reports its status.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return x.moved(x.nodes.With(changed.Nodes))
 }
