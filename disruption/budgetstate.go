@@ -130,7 +130,7 @@ func contribution(pod *corev1.Pod) (s podSums, ref *metav1.OwnerReference) {
 	return s, ref
 }
 
-// plus returns the sums with by times o more.
+// plus returns the sums after o was added by times, or subtracted if by is -1.
 func (s podSums) plus(o podSums, by int32) podSums {
 	return podSums{s.pods + by*o.pods, s.ready + by*o.ready, s.unmanaged + by*o.unmanaged, s.lasting + by*o.lasting,
 		s.added + by*o.added}

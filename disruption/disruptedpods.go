@@ -36,7 +36,8 @@ func (x *Index) disruptedPods(st *budgetState) disruptedPods {
 		key := types.NamespacedName{Namespace: st.Namespace, Name: name}
 		pod := x.pods.Find(key)
 		switch until := at.Add(x.options.deletionTimeout()); {
-		// D-14 needs to know which pod the entry is about, so that it stays whatever the creation times of the pods are.
+		// Several pods have the name, and D-14 needs to know which of them the entry is about. So the entry stays, whatever
+		// their creation times are.
 		case pod == nil && x.pods.Ambiguous(key) && until.After(x.now):
 			keep(name, at, until)
 			continue

@@ -246,8 +246,8 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 	case st.DisruptionsAllowed == 0:
 		return refusedByStatus(b)
 	}
-	// The order is counted first, deleted second: if the deletion fails, the entry expires after two minutes. In the
-	// other order a crash would lose the count, and the next eviction would be one too many.
+	// The eviction is counted first, and the pod is deleted second: if the deletion fails, the entry expires after two
+	// minutes. In the other order a crash would lose the count, and the next eviction would be one too many.
 	updated := b.DeepCopy()
 	updated.Status.DisruptionsAllowed--
 	// As long as disruptions remain, the condition SufficientPods stays right.

@@ -30,9 +30,9 @@ import (
 //	answer                     budgets that read it                          –
 //	Now                        budgets with an entry that expires            pods whose condition expires
 //
-// "Budgets that depend on scales" (maxUnavailable or a percentage) are the only ones that a workload affects. Too many
-// keys cost plans, and a missing key leaves a wrong status in the cluster, so every doubt adds a key. A test compares
-// the keys with the difference of PlanAll before and after.
+// A workload affects only budgets that depend on scales (maxUnavailable or a percentage). Too many keys cost plans, and
+// a missing key leaves a wrong status in the cluster, so every doubt adds a key. A test compares the keys with the
+// difference of PlanAll before and after.
 
 // With returns the Index with the objects of changed added, or replacing the objects of the same kind, namespace and
 // name. It also returns the affected keys, sorted, each once. It adds or replaces answers in the same way. A Now that

@@ -163,13 +163,14 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 		return fail(problem)
 	}
 	unusable := x.unusablePod(b.Namespace)
-	// The status does not depend on it if minAvailable is a number, and is strict. The error says so.
+	// If minAvailable is a number, the status is computed without these pods, which makes it only stricter. The error
+	// names one of them.
 	if unusable != nil && errors.Is(unusable, purekube.ErrDuplicate) {
 		v.problems = append(v.problems, unusable)
 	}
-	// A selector that does not compile is no selector that matches nothing: with the latter, minAvailable 2 would say
-	// "0 healthy, 2 desired", and with neither field set the status would look fine. The API server rejects such a
-	// selector, so the budget comes from an old etcd or from a manifest (BR-25-06).
+	// A selector that does not compile is not the same as a selector that matches nothing: with the latter, minAvailable
+	// 2 would say "0 healthy, 2 desired", and with neither field set the status would look fine. The API server rejects
+	// such a selector, so the budget comes from an old etcd or from a manifest (BR-25-06).
 	if st.broken != nil {
 		event(corev1.EventTypeWarning, "NoPods", "Failed to get pods: "+conditionText(st.broken))
 		return fail(st.broken)
@@ -181,8 +182,8 @@ func (x *Index) decide(st *budgetState, each func(reference, finding)) verdict {
 		event(corev1.EventTypeNormal, "NoPods", "No matching pods found")
 	}
 
-	// expected is the figure of the status, which has 32 bits. total is the same number in 64 bits, from which
-	// percentages are taken: a figure that was cut at MaxInt32 would give a smaller percentage, and more disruptions
+	// expected is the count of the status, which has 32 bits. total is the same number in 64 bits, from which
+	// percentages are taken: a count that was cut at MaxInt32 would give a smaller percentage, and more disruptions
 	// (D-23). With minAvailable as a number, both are the number of selected pods, and no controller is looked at
 	// (BR-25-01).
 	expected, total := st.pods, int64(st.pods)

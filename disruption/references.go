@@ -23,7 +23,7 @@ type reference struct {
 
 // naming are the pods that name a controller.
 type naming struct {
-	// pods is how many they are. first is the first of these pods by name; it is empty if that pod was removed and the
+	// pods is their number. first is the first of these pods by name; it is empty if that pod was removed and the
 	// next pod is unknown.
 	pods  int32
 	first string

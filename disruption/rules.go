@@ -31,7 +31,7 @@ var (
 //	maxUnavailable 30%, RoundDown  2.1, rounded down: 2 may be lost, 5 must stay healthy
 //	minAvailable 5                 5, whatever the number of pods is
 //
-// Figures are computed in 64 bits and cut to 32 bits at the end (D-23). All doubts go toward fewer disruptions.
+// Counts are computed in 64 bits and cut to 32 bits at the end (D-23). All doubts go toward fewer disruptions.
 
 // scaleDecides is BR-25-01 and BR-25-02: whether expected is the sum of the scales of the pods' controllers, and not
 // the number of pods. With both fields set, which the API server rejects, maxUnavailable counts, as in upstream's
@@ -82,8 +82,8 @@ func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64,
 				return 0, errNegative
 			}
 			if n > 100 && total > math.MaxInt32 {
-				// More than there are, and already more than a figure of the status can
-				// be: the exact product may be beyond 64 bits.
+				// More than there are, and already more than a count of the status can be: the exact product may be beyond
+				// 64 bits.
 				return total, nil
 			}
 		}
@@ -109,7 +109,7 @@ type entry int
 const (
 	// noEntry: the pod is not in the list, or its entry no longer counts.
 	noEntry entry = iota
-	// keptEntry: the pod is about to be deleted; the entry stays until it is, or is void.
+	// keptEntry: the pod is about to be deleted; the entry stays until then, or until it is too old to count.
 	keptEntry
 	// overdueEntry: the pod was about to be deleted and never was.
 	overdueEntry
@@ -167,7 +167,7 @@ func (o Options) targetStaleAt(pod *corev1.Pod) time.Time {
 }
 
 // unusablePod is BR-25-06: a pod whose controller is not known, because it is nil, has no name, or has the name of
-// another. It may be the only pod of its controller, so that a sum of scales would lack a scale. A number as
+// another pod. It may be the only pod of its controller, so that a sum of scales would lack a scale. A number as
 // minAvailable needs no scales: there, a pod that is left out makes the status only stricter.
 func (x *Index) unusablePod(namespace string) *purekube.ObjectError {
 	for name := range x.pods.AmbiguousIn(namespace) {
@@ -242,9 +242,9 @@ func (o Options) repeatsFailure() bool { return o.matchUpstream() }
 // maxUnavailable 1, the scale of the ReplicaSet allows one disruption too many.
 func (o Options) looksUpOwners() bool { return !o.matchUpstream() }
 
-// fit is D-23: it makes a figure of the status, which has 32 bits, of an exact one. Upstream wraps around, so that two
-// workloads of 2^31−1 replicas are −2 pods and four are −4; here the figure stays at the largest there is, which allows
-// no more than the exact one would.
+// fit is D-23: it converts an exact count to a count of the status, which has 32 bits. Upstream wraps around, so that
+// two workloads of 2^31−1 replicas are −2 pods and four are −4; here the result stays at the largest number of 32 bits,
+// which allows no more disruptions than the exact count would.
 func (o Options) fit(n int64) int32 {
 	if o.matchUpstream() {
 		return int32(n)

@@ -65,8 +65,7 @@ type Rounding string
 const (
 	// RoundUp, the zero value, is the rounding of Kubernetes: 30% of 7 pods is rounded up to 3.
 	RoundUp Rounding = ""
-	// RoundDown is the stricter reading of maxUnavailable: 30% of 7 pods is rounded
-	// down to 2.
+	// RoundDown is the stricter reading of maxUnavailable: 30% of 7 pods is rounded down to 2.
 	RoundDown Rounding = "RoundDown"
 )
 

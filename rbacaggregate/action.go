@@ -140,7 +140,7 @@ func (a SetRules) String() string {
 }
 
 // copyRules returns a deep copy. The copy of nil is nil, and the copy of an empty slice is empty. The difference
-// matters for [SetRules.Rules]: see [SetRules.Patch].
+// matters for [SetRules.Rules]: see [SetRules.body].
 func copyRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	if rules == nil {
 		return nil

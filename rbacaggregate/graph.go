@@ -307,8 +307,8 @@ type reached struct {
 	selector int
 }
 
-// below returns some roles and all roles that their rules can come from, nearest first. It goes on from a role where
-// through says so, which must be expanded. A role is found once, so a cycle ends the search.
+// below returns the roles in starts and all roles that their rules can come from, nearest first. It goes on from a role
+// where through says so, and such a role must be expanded. A role is found once, so a cycle ends the search.
 func (e *evaluation) below(through func(*node) bool, starts ...*node) []reached {
 	e.pass++
 	var found []reached

@@ -106,7 +106,7 @@ func (x *Index) planned() []purekube.Key {
 	return keys
 }
 
-// verdict is what is decided about a key, and why. Plan makes an action of it, and Explain puts it into words.
+// verdict is what is decided about a key, and why. Plan turns it into an action, and Explain into words.
 type verdict struct {
 	// node is the ClusterRole, or nil if none or several have the name.
 	node *node

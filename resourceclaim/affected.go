@@ -100,8 +100,7 @@ type changes struct {
 //
 // A queue of keys depends on this function alone: a key that it leaves out is not planned again before the next full
 // pass. So it names every key whose outcome can differ, and in doubt one too many. It also must not name all keys, or
-// each event would cost a pass over the cluster. What lies between is to find, for a changed object, the plans that
-// read it:
+// each event would cost a pass over the cluster. So it finds, for each changed object, the plans that read the object:
 //
 //	changed       plans that read it                          found by
 //	pod           its own                                     its name
@@ -130,7 +129,7 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	for _, change := range c.pods {
 		a.changedPod(change)
 	}
-	// A pod that cannot be named keeps every reservation for a PodGroup. Informers show none.
+	// A nil or nameless pod keeps every reservation for a PodGroup. Informers show no such pod.
 	if x.options.PodGroupOf != nil && x.pods.MoreUnnamed(before.pods) {
 		for _, claim := range slices.AppendSeq(slices.Collect(x.claims.AllVersions()), x.assumed.AllVersions()) {
 			a.add(KeyOf(claim))
@@ -250,7 +249,7 @@ func (a *affected) claimants(terms []uint64, match func(*claimant) bool) {
 }
 
 // changedPod is for an event of a pod (enqueuePod in upstream's controller.go). It answers three questions: whether the
-// pod has or had work; which claims the pod has stopped to need; and which claims name the pod without the pod naming
+// pod has or had work; which claims the pod no longer needs; and which claims name the pod without the pod naming
 // them. Upstream does not ask the third question.
 //
 // If several objects have the name, nobody can know which is real: each of them counts as added or removed.
@@ -305,9 +304,9 @@ type groupsClaim struct {
 	group string
 }
 
-// keptForGroup are the claims that stay reserved for the PodGroups of the pods of one name on account of them (D-36):
-// the claims that their entries resolve to, while they are not done. It must agree with groupsRunningOn, which
-// answers the same question from the claim.
+// keptForGroup returns the claims that stay reserved for a PodGroup because one of these pods of the group may still
+// run (D-36): the claims that the entries of the pods resolve to. The pods have one name. It must agree with
+// groupsRunningOn, which answers the same question for a claim.
 func (x *Index) keptForGroup(pods []*corev1.Pod) sets.Set[groupsClaim] {
 	kept := sets.Set[groupsClaim]{}
 	for _, pod := range pods {
@@ -359,7 +358,7 @@ func (a *affected) changedClaim(name types.NamespacedName) {
 // changedGroup is for an event of a PodGroup (enqueuePodGroup in upstream's controller.go).
 func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
 	old, now := c.Only()
-	// The plan of a claim reads the group's name and UID alone. A status that has changed is of no interest to it.
+	// The plan of a claim reads the group's name and UID alone. A change of the status does not matter to it.
 	same := old != nil && now != nil && old.UID == now.UID && !c.Ambiguous()
 	a.unusable(PodGroupKey(c.Name.Namespace, c.Name.Name), c.Ambiguous())
 	for _, g := range c.Before {
@@ -418,7 +417,7 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 }
 
 // seenDeleted is for a UID that was seen to be deleted, or no longer counts as such. Such a UID makes the cached object
-// doubtful: the plans that read the object have a Need, or have had one, as where the answer comes or goes.
+// doubtful: the plans that read the object have a Need, or have had one, as when the answer is added or removed.
 func (a *affected) seenDeleted(uid types.UID) {
 	x := a.after
 	term := x.terms.Term(hasUID, string(uid))

@@ -28,14 +28,14 @@ type claimant struct {
 	pod    *corev1.Pod
 	node   string
 	member membership
-	// first and named are, by name, the position of the first entry and of the first status, such that going
-	// through all entries costs no more than their number. Nil when there are few entries.
+	// first and named are, by name, the position of the first entry and of the first status, so that a pass over all
+	// entries costs no more than their number. Nil when there are few entries.
 	// A user decides how many entries a pod has, and searching each name in the list would cost the square of their
 	// number.
 	first, named map[string]int
 }
 
-// fewEntries are so many that searching them costs less than a map of them.
+// fewEntries is the number of entries up to which a search in the list costs less than a map.
 const fewEntries = 8
 
 // podClaimant is the pod as a claimant. Its member is not known before decideClaimant.

@@ -13,10 +13,11 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// claimantVerdict is what is decided about a pod or PodGroup, and why: Plan makes actions of it, Explain sentences, and
-// With asks whether it is empty. The entries are beside it.
+// claimantVerdict is what is decided about a pod or PodGroup, and why: Plan turns it into actions, Explain into
+// sentences, and With asks whether it is empty. What is decided about the entries is returned next to it.
 type claimantVerdict struct {
-	// code is why nothing is decided about the entries, or that the pod's PodGroup is missing, which the entries follow.
+	// code says why nothing is decided about the entries, or that the pod's PodGroup is missing. Only in the latter case
+	// entries follow.
 	code Code
 	// needs are what has to be asked first. Then nothing is done.
 	needs []purekube.Need
@@ -57,8 +58,8 @@ func (x *Index) decideClaimant(c *claimant, into []entry) (v claimantVerdict, en
 	}
 	v, entries = x.decideEntries(c, into)
 	if !exists(presence) && !v.empty() {
-		// D-37: it is asked for if there is anything to do for it: a lookup that decides nothing would be a request for
-		// each deleted pod.
+		// D-37: the API server is asked for it only if there is anything to do for it. Otherwise each deleted pod would
+		// cost a request whose answer decides nothing.
 		return c.asksFor(c.key(), c.code(ReasonPodUnknown, ReasonPodGroupUnknown), "metadata.name", problem), into
 	}
 	return v, entries
@@ -162,7 +163,7 @@ func (x *Index) decideReservations(c *claimant, v *claimantVerdict, entries []en
 	for i := range entries {
 		e := &entries[i]
 		if e.code != entryReady {
-			// D-8: the entries behind one that has to wait have to wait as well.
+			// D-8: if an entry has to wait, the entries after it have to wait as well.
 			held = held || x.options.stopsAtFailure() && e.code != ReasonClaimNotNeeded
 			continue
 		}
@@ -225,7 +226,7 @@ func (x *Index) reservation(c *claimant, i int, e *entry) {
 	}
 }
 
-// claimantResult makes actions of what is decided.
+// claimantResult turns what is decided into actions.
 func (x *Index) claimantResult(c *claimant, v claimantVerdict, entries []entry) (r Result) {
 	// The actions have to wait for the answers, and the events too. An entry that fails still fails in the next plan,
 	// and has its event then.

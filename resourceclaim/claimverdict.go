@@ -8,14 +8,14 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// claimVerdict is what is decided about one claim, and why: Plan makes actions of it, and Explain sentences. What is
-// known about each consumer is beside it, as one code for each.
+// claimVerdict is what is decided about one claim, and why: Plan turns it into actions, and Explain into sentences. What
+// is known about each consumer is returned next to it, as one code for each.
 type claimVerdict struct {
 	// released is how many consumers leave the claim. unused: nobody uses it then.
 	released int
 	unused   bool
-	// owner is what the pod that an unused claim was generated for means for it; empty: a pod controls none, or the claim
-	// is in use.
+	// owner says whether the pod that an unused claim was generated for still needs it. It is empty if no pod controls
+	// the claim, or if the claim is in use.
 	owner Code
 	// needs are what has to be asked first. Then nothing else is decided.
 	needs                               []purekube.Need
@@ -40,7 +40,7 @@ type claimVerdict struct {
 //	none before              no          any             any         nothing
 //	none left, some remain   any         any             any         nothing
 //
-// If no consumer remains and the claim's pod needs the claim no more, a DeleteClaim follows. By default a claim that
+// If no consumer remains and the claim's pod no longer needs the claim, a DeleteClaim follows. By default a claim that
 // is being deleted already gets none (D-17). "the last left" is an event and "none before" a state: the code below
 // says why they differ.
 func (x *Index) decideClaim(claim *resourcev1.ResourceClaim, into []Code) (v claimVerdict, consumers []Code) {
@@ -130,7 +130,7 @@ func (x *Index) consumer(
 
 // groupsRunningOn are the names of the PodGroups with a pod that uses the claim and is not done (D-36). One pass over
 // the pods of the claim answers for all of its consumers: 256 groups with as many pods do not cost 256 times 256
-// looks.
+// steps.
 func (x *Index) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
 	running := map[string]bool{}
 	name := snapshot.KeyOf(claim)
@@ -145,8 +145,8 @@ func (x *Index) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool
 	return running
 }
 
-// owner is what the pod that an unused claim was generated for means for it (BR-30-08); empty: no pod controls the
-// claim.
+// owner says whether the pod that an unused claim was generated for still needs it (BR-30-08). It is empty if no pod
+// controls the claim.
 //
 //	the pod of that name in the cache        result
 //	none                                     OwnerNotInCache: the garbage collector
@@ -187,8 +187,8 @@ func (x *Index) owner(claim *resourcev1.ResourceClaim) (Code, *purekube.ObjectEr
 	return outlived(code), problem
 }
 
-// claimResult makes actions of what is decided. The order of the actions is upstream's: the status, then the finalizer,
-// then the deletion. A claim that is deleted first would stay with its finalizer until another pass.
+// claimResult turns what is decided into actions. The order of the actions is upstream's: the status, then the
+// finalizer, then the deletion. A claim that is deleted first would stay with its finalizer until another pass.
 func (x *Index) claimResult(claim *resourcev1.ResourceClaim, v claimVerdict, consumers []Code) (r Result) {
 	if len(v.needs) > 0 {
 		return Result{Needs: v.needs}
@@ -212,7 +212,7 @@ func (x *Index) claimResult(claim *resourcev1.ResourceClaim, v claimVerdict, con
 	return r
 }
 
-// release is the write of the claim's status. Of read it replaces what it changes and shares the rest.
+// release is the write of the claim's status. It replaces only what it changes in read, and shares the rest.
 func release(read *resourcev1.ResourceClaim, v claimVerdict, consumers []Code) Release {
 	after := *read
 	var removed []resourcev1.ResourceClaimConsumerReference

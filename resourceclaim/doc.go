@@ -15,7 +15,8 @@
 //   - BR-30-01: for each entry of a pod's spec.resourceClaims that names a template, a claim is created, unless the
 //     pod has one.
 //   - BR-30-02: the pod is the controller of the created claim. A claim that the pod does not control is not its own.
-//   - BR-30-03: the claim's name is generated from the names of pod and entry, each cut if both exceed 57 characters.
+//   - BR-30-03: the claim's name is generated from the names of pod and entry. Both are shortened if
+//     <pod>-<entry>- has more than 57 characters.
 //   - BR-30-04: a newly written claim counts even if your cache does not show it yet.
 //   - BR-30-05: a pod that is done (succeeded, failed, or being deleted without a node) or gone leaves
 //     status.reservedFor.

@@ -21,8 +21,8 @@ import (
 //	├─ consumer                           what is known about a consumer
 //	└─ owner                              what the pod that it was generated for means for it
 //
-// Both look things up in the Index (lookup.go) and ask the rules (rules.go). Plan makes actions of the verdict, Explain
-// sentences, and With names the keys of the pods whose verdict is not empty.
+// Both look things up in the Index (lookup.go) and ask the rules (rules.go). Plan turns the verdict into actions,
+// Explain into sentences, and With names the keys of the pods whose verdict is not empty.
 
 // Plan decides about one pod, claim or PodGroup.
 //
@@ -53,7 +53,8 @@ func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewI
 // name, and several templates of one name. The outcomes are complete despite this error.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
-// usual is as many entries of a pod, or consumers of a claim, as most have. So many cost no memory.
+// usual is at least the number of entries of most pods, and of consumers of most claims. A buffer of this size is on
+// the stack, and costs no allocation.
 const usual = 8
 
 // Plan is the function [Plan] for the objects of the Index.
@@ -85,7 +86,7 @@ func (x *Index) plan(key purekube.Key) (r Result, err error) {
 
 // find returns the pod or PodGroup of the key, or the claim. The error says that several objects have the name: which
 // of them the API server has is unknown, and a claim created for the wrong UID would have an owner that does not
-// exist. A claimant without a kind and no claim: there is none.
+// exist. If there is no object of the key, the claimant has no kind and the claim is nil.
 func (x *Index) find(key purekube.Key) (c claimant, claim *resourcev1.ResourceClaim, problem *purekube.ObjectError) {
 	switch name := key.NamespacedName(); key.Kind {
 	case podKind:

@@ -61,8 +61,8 @@ func podGroupsOf(groups []PodGroup) []*podGroup {
 }
 
 // binds reports whether the pod's entry is one of the group's: name, claim and template all match (BindTo in
-// k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of the group that names
-// neither claim nor template and that upstream finds first, and gives up; -1: there is none.
+// k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of the first entry of the group
+// that names neither claim nor template, if upstream finds it before a match, and gives up there; -1: there is none.
 //
 //	entries of the group          entry of the pod              bound
 //	gpu, template big             gpu, template big             yes

@@ -20,7 +20,7 @@ import (
 // matchUpstream reports whether plans are to match a release. It is asked for in this file only.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
-// match136 reports whether plans are to match v1.36. Two divergences ended with v1.37: see asksForNamed and
+// match136 reports whether plans are to match v1.36. v1.37 decides otherwise in two places: see asksForNamed and
 // keepsStatus.
 func (o Options) match136() bool { return o.MatchUpstream == purekube.V1_36 }
 
@@ -220,7 +220,7 @@ func (o Options) refusal(claim *resourcev1.ResourceClaim) *purekube.ObjectError 
 	return nil
 }
 
-// keepsStatus is D-5 and D-31: whether the apply of a status names a status that an earlier plan has written. A
+// keepsStatus is D-5 and D-31: whether the apply of a status includes a status that an earlier plan has written. A
 // server-side apply removes the entries that its field manager applied before and now leaves out. For a pod with the
 // entries a (in the status), b (to be created) and c (not needed, in the status) the apply names, after the create:
 //
@@ -370,7 +370,7 @@ type cached struct {
 // D-37: after a restore from a backup, a deleted UID may exist again. Only the API server knows.
 //
 // D-21: claims are cached apart from pods and PodGroups. While the cache of pods lags, the cached object may be the
-// predecessor, with the same name. So a cached object with another UID proves nothing. Upstream goes by it.
+// predecessor, with the same name. So a cached object with another UID proves nothing. Upstream relies on it.
 //
 //	watch of claims   reserved for web-0 (UID 2)
 //	watch of pods     web-0 (UID 1), not yet: deleted, web-0 (UID 2)
@@ -426,7 +426,7 @@ func (o Options) existence(
 func (o Options) doubtsCache() bool { return !o.matchUpstream() }
 
 // asksMembers is D-36: whether a PodGroup stays a consumer while its pods run on the claim. Somebody may have removed
-// the group's finalizer by force. Then it decides nothing whether the group is there.
+// the group's finalizer by force. Then it does not matter whether the group is there.
 func (o Options) asksMembers() bool { return !o.matchUpstream() }
 
 // endsPass reports whether an error about a consumer ends the plan of a claim. Upstream's lookup of a name that
@@ -442,7 +442,7 @@ func deallocates(claim *resourcev1.ResourceClaim) bool {
 }
 
 // losesFinalizer is BR-30-07: whether a claim whose allocation ends, or that has none, loses the finalizer. The
-// finalizer protects the allocation: while the one stays, so does the other.
+// finalizer protects the allocation, and stays as long as the allocation does.
 func losesFinalizer(claim *resourcev1.ResourceClaim, deallocated bool) bool {
 	return slices.Contains(claim.Finalizers, resourcev1.Finalizer) && (deallocated || claim.Status.Allocation == nil)
 }
@@ -455,10 +455,10 @@ func (o Options) ownerMatters(claim *resourcev1.ResourceClaim) bool {
 	return o.matchUpstream() || claim.DeletionTimestamp == nil
 }
 
-// outlived is BR-30-08: what the pod that an unused claim was generated for means for it, by what is known about that
-// pod. Only ReasonOwnerNeedsNoClaim deletes the claim, and only ReasonOwnerUnknown asks: whatever is uncertain leaves
-// the claim to the garbage collector or to a later plan. The garbage collector deletes the claim only with its pod,
-// and the pod of a finished Job may stay for days.
+// outlived is BR-30-08: whether the pod that an unused claim was generated for still needs it, by what is known about
+// that pod. Only ReasonOwnerNeedsNoClaim deletes the claim, and only ReasonOwnerUnknown asks: whatever is uncertain
+// leaves the claim to the garbage collector or to a later plan. The garbage collector deletes the claim only with its
+// pod, and the pod of a finished Job may stay for days.
 func outlived(owner Code) Code {
 	switch {
 	case released(owner):

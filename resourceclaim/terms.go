@@ -8,12 +8,12 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// terms are the hashes by which an [Index] finds objects that refer to others. The hash decides about speed only: what
-// is found is looked at.
+// terms are the hashes by which an [Index] finds objects that refer to others. The hash matters only for speed: each
+// found object is checked.
 //
-// An object by its name is a lookup; the objects that name it are not, and without more they would take a pass over all
-// pods for each event of a claim. So each object has terms, one for each reference that it has, and a
-// persistent.TermIndex finds the objects with a term. The event of claim ml/shared asks for the term (usesClaim, ml,
+// To find an object by its name is a lookup. To find the objects that refer to it would take a pass over all pods for
+// each event of a claim. So each object has terms, one for each reference that it has, and a persistent.TermIndex finds
+// the objects with a term. The event of claim ml/shared asks for the term (usesClaim, ml,
 // shared):
 //
 //	pod ml/a   spec.resourceClaims: shared           terms: usesClaim ml/shared

@@ -50,6 +50,6 @@
 // An event costs O(log n), and one key for each node when the step moves. The source is
 // pkg/controller/ttl/ttl_controller.go of Kubernetes v1.36.3 and v1.37.2, which decide alike. For a given step nothing
 // differs, so there is no MatchUpstream. In addition, this package recovers the step from the annotations, and names
-// every node when the step moves; upstream waits for the next update of each node,
-// for example the next status report of its kubelet.
+// every node when the step moves; upstream waits for the next update of each node, for example the next status report
+// of its kubelet.
 package ttl

@@ -1,5 +1,5 @@
-// Package drain plays kubectl drain through, round after round: which pods of a node go when, which never do, and what
-// the cluster is afterwards.
+// Package drain simulates kubectl drain, round after round: which pods of a node go when, which never go, and what the
+// cluster looks like afterwards.
 //
 //	x := disruption.NewIndex(snapshot, disruption.Options{})
 //	d, after, err := drain.Node(x, "node-1", drain.Options{IgnoreDaemonSets: true})
@@ -26,8 +26,9 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// DefaultStuck is how long after its grace period a pod that is being deleted may still be there, before a drain takes
-// it not to end. A kubelet removes a pod within seconds of its grace period; unmounting volumes can take longer.
+// DefaultStuck is how long after its grace period a pod that is being deleted may still be there, before a drain
+// assumes that it does not end. A kubelet removes a pod within seconds of its grace period; unmounting volumes can take
+// longer.
 const DefaultStuck = 2 * time.Minute
 
 // Options are the flags of kubectl drain that decide about pods, and how far to look. The zero value is

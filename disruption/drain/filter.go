@@ -63,7 +63,7 @@ func ofDaemonSet(pod *corev1.Pod) bool {
 }
 
 // stuck reports whether the pod has been terminating for so long that it is not going to end. The deletion timestamp
-// has the grace period in it already. Without a time, nothing tells a pod that ends from one that does not.
+// has the grace period in it already. Without a time, a pod that is about to end looks like a pod that never ends.
 func (o Options) stuck(pod *corev1.Pod, now time.Time) bool {
 	if pod.DeletionTimestamp == nil {
 		return false

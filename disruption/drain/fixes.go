@@ -91,8 +91,8 @@ func (f Fix) String() string {
 	return "with " + f.Value
 }
 
-// fixedAtMost is how many blockers have fixes, and playedAtMost for how many nodes of a blocker a fix is played. A play
-// costs all pods of the node, and a user may give each pod of a node a budget of its own.
+// fixedAtMost is how many blockers have fixes, and playedAtMost for how many nodes of a blocker a fix is simulated. A
+// simulation costs all pods of the node, and a user may give each pod of a node a budget of its own.
 const (
 	fixedAtMost  = 100
 	playedAtMost = 100
@@ -107,11 +107,11 @@ type fixer struct {
 	o       Options
 	c       cause
 	blocker *Blocker
-	// alone are the drains of each node alone, as far as they were played: the same for all causes.
+	// alone are the drains of each node alone, as far as they were simulated. They are the same for all causes.
 	alone map[string]played
 }
 
-// played is a drain with what is in its way.
+// played is a simulated drain with what is in its way.
 type played struct {
 	Drain
 	causes map[cause]*obstacle
@@ -141,7 +141,7 @@ func (f *fixer) eachAlone(nodes []string) []played {
 func (f *fixer) fixes() []Fix {
 	nodes := f.blocker.Nodes[:min(len(f.blocker.Nodes), playedAtMost)]
 	together := f.freedBy(Fix{Kind: FixOneAtATime}, f.eachAlone(nodes))
-	if len(together.Frees) > 0 { // these stop each other only at the same time
+	if len(together.Frees) > 0 { // these stop each other only if they drain at the same time
 		together = f.inTurn(together)
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return slices.Contains(together.Frees, n) })
 	}
@@ -158,7 +158,7 @@ func (f *fixer) fixes() []Fix {
 			tried = append(tried, f.nodeReady(nodes))
 		case CauseNoRoom:
 			tried = append(tried, f.anotherNode(nodes))
-		case CauseSeveralBudgets, CauseLookup: // the budgets are to be split, and the answer is to be looked up
+		case CauseSeveralBudgets, CauseLookup: // no simulated change splits budgets or answers a lookup
 		}
 	}
 	tried = slices.DeleteFunc(tried, func(fix Fix) bool { return len(fix.Clears) == 0 })
@@ -168,7 +168,7 @@ func (f *fixer) fixes() []Fix {
 	return tried
 }
 
-// freedBy completes the fix with the drains that were played.
+// freedBy completes the fix with the simulated drains.
 func (f *fixer) freedBy(fix Fix, drains []played) Fix {
 	fix.Played = len(drains)
 	for _, d := range drains {
@@ -184,7 +184,7 @@ func (f *fixer) freedBy(fix Fix, drains []played) Fix {
 	return fix
 }
 
-// play plays the drain of each node alone on a branch.
+// play simulates the drain of each node alone in the cluster x.
 func (f *fixer) play(fix Fix, nodes []string, x *disruption.Index, o Options) Fix {
 	return f.freedBy(fix, withCauses(each(x, nodes, o)))
 }
@@ -261,8 +261,8 @@ func (f *fixer) anotherNode(nodes []string) Fix {
 	return f.freedBy(Fix{Kind: FixAnotherNode}, withCauses(drains))
 }
 
-// like is a node with the labels, the taints and the allocatable resources of another, that is ready. Its name is
-// another one.
+// like returns a ready node with the labels, the taints and the allocatable resources of another node, and with a name
+// of its own.
 func like(of *inventory, i int) *corev1.Node {
 	n := of.nodes[i]
 	another := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name + "-another", Labels: n.Labels}}
@@ -302,7 +302,7 @@ func (f *fixer) budget(nodes []string) []Fix {
 	)
 }
 
-// number gives the budget the number that lets one pod go, or else as many as there are on the fullest node.
+// number gives the budget the number that lets one pod go, or else as many pods as the fullest node has.
 func (f *fixer) number(
 	nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int64,
 ) []Fix {
@@ -366,7 +366,7 @@ func (f *fixer) alwaysAllow(nodes []string, budget *policyv1.PodDisruptionBudget
 	return []Fix{f.play(Fix{Kind: FixAlwaysAllow, Object: f.c.object}, nodes, x, f.o)}
 }
 
-// healthyPods makes the pods of the budget well that are not.
+// healthyPods makes the unhealthy pods of the budget healthy.
 func (f *fixer) healthyPods(nodes []string, e *disruption.BudgetExplanation) []Fix {
 	fix := Fix{Kind: FixHealthyPods}
 	var well []*corev1.Pod
@@ -389,8 +389,8 @@ func (f *fixer) healthyPods(nodes []string, e *disruption.BudgetExplanation) []F
 	return []Fix{f.play(fix, nodes, x, f.o)}
 }
 
-// replicas adds healthy pods to the workload of the pods that stay. A budget with a number of maxUnavailable expects
-// all of them, so they do not help, and are not played.
+// replicas adds healthy pods to the workload of the pods that stay. A budget with a number as maxUnavailable expects
+// each of them too, so they do not help, and are not tried.
 func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, more int32) []Fix {
 	if most := budget.Spec.MaxUnavailable; most != nil && most.Type == intstr.Int {
 		return nil
@@ -400,7 +400,7 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 		return nil
 	}
 	scaled, object, replicas := scaledUp(f.x, pod, more)
-	if replicas <= 0 { // or more than int32 holds
+	if replicas <= 0 { // or the number overflows
 		return nil
 	}
 	first := f.x.WorkloadOf(pod.Namespace, metav1.GetControllerOfNoCopy(pod)).FirstOrdinal

@@ -20,7 +20,8 @@ type inventory struct {
 	x     *disruption.Index
 	nodes []place // by name, each name once
 	fits  func(*corev1.Pod, *corev1.Node) bool
-	// running is how many pods each node has. order are the numbers of the nodes, those with the fewest pods first.
+	// running is how many pods each node has. order has the positions of the nodes in nodes. The nodes with the fewest
+	// pods come first.
 	running, order []int
 	// rooms are what room nodes have, and shapes what is known of pods.
 	rooms  map[int]*room
@@ -120,8 +121,8 @@ func (v *inventory) find(name string) (i int, found bool) {
 	return slices.BinarySearchFunc(v.nodes, name, func(n place, name string) int { return cmp.Compare(n.Name, name) })
 }
 
-// taker is the node of this position among the nodes that take pods of the shape. Only as many nodes are checked as
-// that takes.
+// taker returns the node at this position among the nodes that take pods of the shape. It checks no more nodes than it
+// needs.
 func (v *inventory) taker(s *shape, position int, pod *corev1.Pod) (node int, found bool) {
 	for position >= len(s.takers) && s.checked < len(v.nodes) {
 		v.check(s, pod)
@@ -132,7 +133,7 @@ func (v *inventory) taker(s *shape, position int, pod *corev1.Pod) (node int, fo
 	return 0, false
 }
 
-// check checks one node more.
+// check checks one more node.
 func (v *inventory) check(s *shape, pod *corev1.Pod) {
 	i := v.order[s.checked]
 	s.checked++
@@ -229,14 +230,14 @@ func (r *room) take(wanted requests, ports []corev1.ContainerPort) {
 	r.pods--
 	r.running++
 	for name, amount := range wanted {
-		r.free[name] = max(0, r.free[name]-amount) // less than nothing is nothing
+		r.free[name] = max(0, r.free[name]-amount) // an overcommitted node has no room
 	}
 	for _, p := range ports {
 		r.ports[portOf(p)] = append(r.ports[portOf(p)], addressOf(p))
 	}
 }
 
-// lacks returns what the node has not enough of.
+// lacks returns the reasons why the node has too little room.
 func (r *room) lacks(wanted requests) []string {
 	var lacks []string
 	if r.pods < 1 {

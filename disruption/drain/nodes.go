@@ -41,10 +41,10 @@ func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption
 	return drains, after, errors.Join(x.Err(), problems)
 }
 
-// Each plays the drain of each node alone, as [Node] does, and returns one Drain for each node, sorted by name: a name
-// that is there twice counts once. It costs less than Node for each of them: with Options.Nodes, what room the nodes
-// have is counted once. 5,000 nodes with 15,000 pods take 0.4 s, with room or without (BenchmarkEachNodeWithNodes,
-// 2026-11-27, 2 vCPU).
+// Each simulates the drain of each node alone, as [Node] does, and returns one Drain for each node, sorted by name: a
+// name that is there twice counts once. It costs less than Node for each of them: with Options.Nodes, what room the
+// nodes have is counted once. 5,000 nodes with 15,000 pods take 0.4 s, with room or without
+// (BenchmarkEachNodeWithNodes, 2026-11-27, 2 vCPU).
 func Each(x *disruption.Index, nodes []string, o Options) ([]Drain, error) {
 	names := sortedOnce(nodes)
 	if err := optionsErr(x, o); err != nil {
@@ -92,7 +92,7 @@ func together(x *disruption.Index, names []string, o Options) ([]Drain, *disrupt
 	return drains, w.x
 }
 
-// play goes from round to round until no pod waits. It reports whether a round brought nothing, and no later one would.
+// play simulates rounds until no pod waits. It reports whether a round evicted nothing, and no later round would.
 func (w *drainer) play() (stuck bool) {
 	for round := 0; w.waiting > 0 && (w.o.MaxRounds <= 0 || round < w.o.MaxRounds); round++ {
 		var waiting []*nodeDrain

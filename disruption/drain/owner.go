@@ -35,7 +35,7 @@ func ownerOf(pod *corev1.Pod) *owner {
 // ownerState says which of its pods a controller recreates in the course of a drain.
 type ownerState struct {
 	known bool // the rest has been found out
-	// none: it is not known to recreate any. The need, if there is one, would tell.
+	// none: as far as is known, it recreates no pod. If need is set, the answer may change that.
 	none bool
 	need *purekube.Need
 	// perhaps: it may recreate any or none of them.
@@ -47,8 +47,8 @@ type ownerState struct {
 	first, last int64
 	// parallel: a pod that is not ready keeps no other from being recreated.
 	parallel bool
-	// all: the number of pods, whatever state they are in, is at most the replicas. Otherwise missing is how many more
-	// pods than it has the controller wants.
+	// all: the number of pods, whatever state they are in, is at most the replicas. Otherwise missing is how many pods
+	// the controller lacks.
 	all     bool
 	missing int
 	// replicas is how many pods it wants.
@@ -57,7 +57,7 @@ type ownerState struct {
 	workload metav1.Object
 }
 
-// stateOf finds out how the controller recreates pods. These are going, whatever the index says of them.
+// stateOf finds out how the controller recreates pods. The pods in going are going, whatever the index says about them.
 func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
 	o := &ownerState{known: true, name: by.ref.Name}
 	wants := x.WorkloadOf(by.namespace, &by.ref)

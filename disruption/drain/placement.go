@@ -42,10 +42,10 @@ const (
 // pods.
 type placement struct {
 	inventory *inventory
-	// cordoned are the nodes of the drain. All nodes here are their numbers in the inventory.
+	// cordoned are the nodes of the drain. Here, nodes are positions in the inventory.
 	cordoned map[int]bool
-	// rooms are the nodes whose room the drain has changed: pods came, or went. changed are the same nodes, those with the
-	// fewest pods first.
+	// rooms are the nodes whose room the drain has changed: pods came, or went. changed are the same nodes. The nodes
+	// with the fewest pods come first.
 	rooms   map[int]*room
 	changed []int
 	search  map[*shape]*search
@@ -53,9 +53,10 @@ type placement struct {
 
 // search is how far the nodes were searched for pods of a shape.
 type search struct {
-	// takers counts nodes of shape.takers that the drain has changed, or that refuse.
+	// takers is how many of the first nodes in shape.takers are passed over, since the drain has changed or cordoned
+	// them.
 	takers int
-	// refuse are changed nodes that take no such pod, until pods of them go.
+	// refuse are changed nodes that take no such pod until pods leave them.
 	refuse map[int]bool
 	// message is why there is no node.
 	message string
@@ -72,7 +73,8 @@ func newPlacement(of *inventory, drains map[string]*nodeDrain) *placement {
 	return p
 }
 
-// roundEnds gives the room of the pods that go back to their nodes, before others take it. x is the cluster before.
+// roundEnds frees the room that the gone pods had on their nodes, before recreated pods take it. x is the cluster
+// before the round ends.
 func (p *placement) roundEnds(x *disruption.Index, gone []*corev1.Pod) {
 	leaves := make(map[types.NamespacedName]bool, len(gone))
 	emptier := map[int]bool{}

@@ -11,20 +11,20 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// planner forms waves, one after the other, by playing drains. x is the cluster that the wave before left.
+// planner forms waves, one after the other, by simulating drains. x is the cluster that the previous wave left.
 type planner struct {
 	x      *disruption.Index
 	o      WaveOptions
 	rounds int
 	groups []*group
-	// changed is how often a budget or a controller has lost pods. What a budget refused, it refuses again until then.
+	// changed is how often a budget or a controller has lost pods. A budget repeats a refusal until its number changes.
 	changed map[any]int
 	// surplus says which controllers have more pods than they want.
 	surplus map[owner]bool
 	// refuses is what the budget lets a node do in one round, where it has refused a pod of another node.
 	refuses map[queue]limit
-	// failed is how many pods went in plays of several rounds that showed that a wave cannot have a node, and drained how
-	// many went in the waves.
+	// failed is how many pods were drained in vain, in simulations of several rounds which showed that a node cannot join
+	// a wave. drained is how many pods the waves drain.
 	failed, drained int
 }
 
@@ -40,12 +40,12 @@ type candidate struct {
 	pods int
 	// never: a pod needs a flag that is not set, or does not end.
 	never bool
-	// alone: it drained alone when that was played.
+	// alone: a simulation has shown that it drains alone.
 	alone bool
-	// sharesRoom: its pods need room on other nodes, and a drain of it takes its own away.
+	// sharesRoom: its pods need room on other nodes, and its drain removes its own room.
 	sharesRoom bool
-	// budgets select its pods, with several rounds only the budgets that may be in the way. controllers make its pods,
-	// and have a surplus.
+	// budgets select its pods. With several rounds, they are only the budgets that may be in the way. controllers are the
+	// controllers of its pods that have a surplus.
 	budgets, controllers []any
 	// asks is how many pods ask a budget that gives them all the same answer.
 	asks map[queue]int
@@ -89,8 +89,8 @@ func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
 	return p
 }
 
-// leaveOutWhatIsFree leaves out the budgets that let the pods of all nodes go at once: they are in nobody's way. A
-// budget over a pod of every node would make each play one of the whole wave otherwise.
+// leaveOutWhatIsFree leaves out the budgets that let the pods of all nodes go at once: they are in nobody's way.
+// Otherwise a budget over a pod of every node would make each simulation one of the whole wave.
 func (p *planner) leaveOutWhatIsFree() {
 	all := p.left()
 	w := p.drainer(p.x, all)
@@ -132,8 +132,8 @@ func (p *planner) candidate(name string) *candidate {
 	return c
 }
 
-// hasSurplus reports whether the controller has more pods than it wants. Then it depends on the others whether a pod of
-// it that goes is recreated.
+// hasSurplus reports whether the controller has more pods than it wants. Then it depends on its other pods whether a
+// pod that goes is recreated.
 func (p *planner) hasSurplus(by owner) bool {
 	surplus, known := p.surplus[by]
 	if !known && by.ref.Kind != statefulSetKind { // which recreates pods by their ordinals
@@ -179,14 +179,14 @@ func (p *planner) next(g *group) (Wave, bool) {
 	w := p.played(nodes)
 	for !w.drained() {
 		n, failed := p.longest(nil, nodes)
-		// What was refused beside nodes that are not in the wave in the end may not be refused without them.
+		// What was refused together with nodes that do not end up in the wave may be allowed without them.
 		p.forget()
 		if n > 0 && failed.leavesPending() { // these drain together, and have room
 			nodes = nodes[:n]
 		} else {
-			// Nodes were played one after the other, or only some of them together, and their order makes a difference. It does
-			// for pods that go without asking and that their budget counts as healthy: only kubelets write such a status. Or the
-			// pods of this node find no other one.
+			// The nodes were simulated one after the other, or only some of them together, and their order makes a
+			// difference. It does for pods that go without asking a budget although the budget counts them as healthy: only
+			// kubelets write such a status. Or the pods of this node find no other node.
 			row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == nodes[n] })
 			nodes = form(row)
 		}
@@ -269,8 +269,8 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 	return w
 }
 
-// oneRound plays one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave has.
-// Who was refused is not asked again: pods that go make no room for others in the same round.
+// oneRound simulates one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave
+// has. A refused node is not asked again: pods that go make no room for others in the same round.
 func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
 	x := p.x
 	for _, c := range row {
@@ -311,8 +311,9 @@ func (p *planner) refusesAgain(c *candidate) bool {
 	return false
 }
 
-// noteRefusal remembers which budgets were in the way of the node. In several rounds that is so for a drain of the node
-// alone: beside others it may only take a round more, since time passes in a round that brings nothing.
+// noteRefusal remembers which budgets were in the way of the node. With several rounds, it is called for a drain of the
+// node alone: together with others, the node may only need one more round, since time passes in a round that evicts
+// nothing.
 func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	clear(c.refused)
 	for _, o := range c.controllers {
@@ -332,8 +333,8 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	}
 }
 
-// mayFail is how many times as many pods as all waves drain may go in plays that bring no node into a wave of several
-// rounds. A wave that would take more stays smaller than it could be.
+// mayFail bounds the simulations that add no node to a wave of several rounds: they may drain this many times as many
+// pods as all waves do. A wave that would need more stays smaller than it could be.
 const mayFail = 20
 
 // severalRounds finds the longest row of nodes that drain together with the nodes that the wave has, again and again.
@@ -373,8 +374,8 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 	return wave
 }
 
-// drainsAlone finds out once whether the node drains alone: many that do not would be played with a whole wave
-// otherwise.
+// drainsAlone finds out once whether the node drains alone. Otherwise, many nodes that do not would be simulated with a
+// whole wave.
 func (p *planner) drainsAlone(c *candidate) bool {
 	if !c.alone {
 		w := p.played([]*candidate{c})
@@ -386,8 +387,8 @@ func (p *planner) drainsAlone(c *candidate) bool {
 }
 
 // longest is how many of the first nodes of a row drain together with the members of a wave, and the drain that shows
-// that the next one does not, nil if all do. It doubles the length that it tries, until one does not drain, and halves
-// it then.
+// that the next one does not, nil if all do. It doubles the number of nodes that it tries until they do not drain
+// together, and then halves the interval.
 func (p *planner) longest(wave members, row []*candidate) (n int, failed *drainer) {
 	fails := len(row) + 1
 	for n+1 < fails {

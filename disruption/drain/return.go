@@ -39,8 +39,8 @@ func (w *drainer) finish() (changed bool) {
 	return true
 }
 
-// gone are the pods that go when the round ends, sorted. Pods of the budgets that a pod waits for were being deleted
-// before the first round, if at all, and go with it.
+// gone are the pods that go when the round ends, sorted. Pods that were being deleted before the drain go with the
+// first round, if a pod waits for their budget.
 func (w *drainer) gone() []*corev1.Pod {
 	gone := w.evicted
 	known := make(map[types.NamespacedName]bool, len(gone))
@@ -120,8 +120,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 		}
 		by := ownerOf(pod)
 		if by != nil && w.owners[*by].perhaps && !(by.ref.Kind == "Job" && podstate.Terminal(pod)) {
-			// Budgets go on counting it among the pods that they expect, and not among the healthy ones: that is the worse
-			// of both.
+			// Budgets keep counting it as expected but not as healthy: that is the stricter assumption.
 			again := returned(pod, at)
 			again.Status.Conditions[0].Status = corev1.ConditionFalse
 			back = append(back, w.placed(again, pod))
@@ -205,8 +204,8 @@ func returned(gone *corev1.Pod, at metav1.Time) *corev1.Pod {
 // runs reports whether the pod is running and ready.
 func runs(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && podstate.Ready(pod) }
 
-// settle makes the index after the round the index of the drain, and writes the statuses that the disruption controller
-// computes.
+// settle replaces the index of the drain by after, the index after the round, and writes the statuses that the
+// disruption controller computes.
 func (w *drainer) settle(gone, back []*corev1.Pod, after *disruption.Index) {
 	var touched []types.NamespacedName
 	listed := map[types.NamespacedName]bool{}

@@ -29,7 +29,7 @@ type drainer struct {
 	// byName are the nodes of the drain, and placement finds others for the recreated pods. Nil: they find one.
 	byName    map[string]*nodeDrain
 	placement *placement
-	// never: a node has a pod that a drain does not evict, and does not pass over.
+	// never: a node has a pod that a drain neither evicts nor skips.
 	never bool
 	// turns are the pods to be evicted, in the order of a round.
 	turns []turn
@@ -66,7 +66,7 @@ type nodeDrain struct {
 	refused, stay []RefusedPod
 	// pending are its pods whose replacement finds no node.
 	pending []PendingPod
-	// unknown are the budgets that keep pods of the node and take a lookup.
+	// unknown are the budgets that keep pods of the node and need a lookup.
 	unknown map[types.NamespacedName]bool
 }
 
@@ -121,7 +121,7 @@ func takeTurns(nodes []*nodeDrain, pods [][]*corev1.Pod) []turn {
 type budgetQueues struct {
 	// queues are the pods that wait for the budget, by their readiness: it gives all pods of a queue the same answer.
 	queues [2]waitingPods
-	// unknown: its status takes a lookup, and its pods are left out. needs are the lookups.
+	// unknown: its status needs a lookup, and its pods are left out. needs are the lookups.
 	unknown bool
 	needs   []purekube.Need
 }
@@ -166,7 +166,7 @@ func (w *drainer) waitsFor(name types.NamespacedName) bool {
 	return b != nil && len(b.queues[0].pods)+len(b.queues[1].pods) > 0
 }
 
-// leaveOut gives the pods of the budget up: the needs have to be answered first.
+// leaveOut gives up the pods of the budget: the needs must be answered first.
 func (w *drainer) leaveOut(name types.NamespacedName, needs ...purekube.Need) {
 	b := w.budget(name)
 	b.unknown = true
@@ -179,7 +179,7 @@ func (w *drainer) leaveOut(name types.NamespacedName, needs ...purekube.Need) {
 	}
 }
 
-// leavesOut gives a pod of the node up, since the budget takes lookups.
+// leavesOut gives up a pod of the node, since the budget needs lookups.
 func (w *drainer) leavesOut(n *nodeDrain, budget types.NamespacedName) {
 	if n.unknown == nil {
 		n.unknown = map[types.NamespacedName]bool{}
@@ -392,7 +392,8 @@ func (w *drainer) wait() bool {
 		return false
 	}
 	if !w.look(first, due) {
-		// At the very moment the controller keeps an entry, and looks again at once.
+		// With MatchUpstream, the controller keeps an entry that expires at this very moment, and looks again at once
+		// (D-19).
 		w.look(first.Add(1), due)
 	}
 	for _, name := range due {

@@ -99,8 +99,8 @@ func termOf(t *corev1.NodeSelectorTerm) (parsed term, usable bool) {
 	return parsed, !slices.ContainsFunc(t.MatchFields, malformed)
 }
 
-// malformed reports whether no node matches a requirement on a field, since it is none on metadata.name that
-// kube-scheduler can parse.
+// malformed reports whether a requirement on a field matches no node, because it is not a requirement on metadata.name
+// that kube-scheduler can parse.
 func malformed(f corev1.NodeSelectorRequirement) bool {
 	switch f.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -177,7 +177,8 @@ func (r requests) rounded() requests {
 	return r
 }
 
-// largest are the quantities that int64 holds in these scales. The methods of Quantity return wrong numbers for others.
+// largest are the largest quantities that fit into int64 in these units. The methods of Quantity return wrong numbers
+// for larger ones.
 var largest = map[resource.Scale]resource.Quantity{
 	resource.Milli: *resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI),
 	0:              *resource.NewQuantity(math.MaxInt64, resource.DecimalSI),

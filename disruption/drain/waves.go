@@ -85,8 +85,9 @@ type Wave struct {
 //
 // Waves costs O(log n) for each pod that goes, and for each wave a look at each node of the group that is left, so n
 // waves of one node look n²/2 times. A look is short: a node that a budget refused is asked again when that budget has
-// changed. With several rounds, the search for the nodes that drain together plays each pod a few times, and what is
-// played in vain is bounded by twenty times the pods that the waves drain: a wave that would take more stays smaller.
+// changed. With several rounds, the search for the nodes that drain together simulates the drain of each pod a few
+// times. Simulations in vain drain at most twenty times the pods that the waves drain: a wave that would need more
+// stays smaller.
 //
 // With Options.Nodes, each wave counts the room of the nodes that it looks at: 5,000 nodes in waves of 20 take 1.3 s,
 // and 2.6 s in waves of two rounds (BenchmarkWavesWithNodes, 2026-11-27, 2 vCPU).

@@ -161,7 +161,7 @@ func (a *AssumedClaims) list(
 		if !ok {
 			return
 		}
-		// Versions that do not compare: the cache is what everything else goes by.
+		// If the versions cannot be compared, the cache counts: everything else relies on it.
 		if order, err := resourceversion.CompareResourceVersion(held.claim.ResourceVersion, c.ResourceVersion); err != nil ||
 			order <= 0 {
 			delete(a.claims, key)
