@@ -68,7 +68,7 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	}
 	budget.Name = cmp.Or(budget.Name, unnamed(budget))
 	index, _ := x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget}})
-	// The error is the error of the second one, which has all pods of this one.
+	// The error is part of the error of the second explanation, which has all of these pods.
 	now, _ := index.Explain(disruption.KeyOf(budget))
 	pods, unusable := firstPods(index, budget.Namespace)
 	index, _ = index.With(pods)
@@ -95,7 +95,7 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 }
 
 // firstPods has a pod of each workload of the namespace that wants pods and has none, as its template makes it. One is
-// enough: a budget counts a workload with its replicas. No object of the API can have the names. The error is about
+// enough: a budget counts a workload with its replicas. No API object can have such a name. The error is about
 // workloads that the budget may select, and that cannot be used.
 func firstPods(x *disruption.Index, namespace string) (s disruption.Snapshot, unusable error) {
 	add := func(o metav1.Object, apiVersion, kind string, replicas *int32, template *corev1.PodTemplateSpec) {

@@ -125,8 +125,9 @@ func readClusterRoleWrite(r *admissionv1.AdmissionRequest) (w clusterRoleWrite, 
 	return w, nil
 }
 
-// written is the Index with this version of a ClusterRole in place of any other, and tells of which ClusterRoles it is
-// a source, through all levels, itself included. It is the source of none if the version is nil.
+// written returns the Index with this version of a ClusterRole in place of any other version, and a function. The
+// function reports whether the ClusterRole is a source of another one, through all levels, or is that one. It returns
+// false if the version is nil.
 func written(
 	x *rbacaggregate.Index, name string, role *rbacv1.ClusterRole,
 ) (*rbacaggregate.Index, func(of string) bool) {

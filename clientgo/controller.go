@@ -23,7 +23,8 @@ import (
 // allows nothing, and the right one when all lookups are answered.
 const LookupsDeadline = reconcile.LookupsDeadline
 
-// PauseAfterRetries is how long a key rests whose retries did not help, or whose action was vetoed.
+// PauseAfterRetries is the pause after which a key is planned again if its retries did not help, or if its action was
+// vetoed.
 const PauseAfterRetries = reconcile.PauseAfterRetries
 
 // cachesPause is how often a controller without work looks whether etcd was restored from a backup.
@@ -138,7 +139,7 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](
 func (c *Controller[X, S, A]) Name() string { return c.name }
 
 // HasSynced reports whether the handlers have seen every object that the informers listed at the start. A full cache is
-// not enough: a plan from half an Index would take what is missing from it for gone.
+// not enough: a plan from half an Index would regard what is missing from it as gone.
 func (c *Controller[X, S, A]) HasSynced() bool {
 	for _, w := range c.watched {
 		if !w.synced() {
@@ -281,7 +282,7 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	return nil
 }
 
-// leave takes the handlers away from informers that may go on without this controller.
+// leave removes the handlers from informers, which may go on without this controller.
 func (c *Controller[X, S, A]) leave(log klog.Logger) {
 	for _, w := range c.watched {
 		if err := w.remove(); err != nil {

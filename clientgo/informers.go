@@ -40,8 +40,8 @@ func FromFactory(factory informers.SharedInformerFactory) Informers {
 	}
 }
 
-// listsOfNow makes an informer's first list one of now. Where the API server does not stream lists, client-go asks for
-// a list of any age: that may be from before what the process before this one wrote.
+// listsOfNow makes an informer's first list a current one. Where the API server does not stream lists, client-go asks
+// for a list of any age, which may be older than the writes of the previous process.
 func listsOfNow(o *metav1.ListOptions) {
 	if o.ResourceVersion == "0" {
 		o.ResourceVersion = ""

@@ -47,9 +47,10 @@ func ListServiceCIDRs(client kubernetes.Interface) func(context.Context) (servic
 
 func listServiceCIDRs(ctx context.Context, client kubernetes.Interface, pages int) (s servicecidr.Snapshot, err error) {
 	networking := client.NetworkingV1()
-	// The addresses come first: what they are in is newer than they are. From the end of a grace period on, the addresses
-	// of a ServiceCIDR only go, unless another one contains them, too. So an old address is in the way of a deletion, and
-	// an old ServiceCIDR could be gone while a plan relies on it. The addresses are the longer list by far.
+	// The addresses come first, so that the list of ServiceCIDRs is the newer one. After the grace period of a
+	// ServiceCIDR, no Service gets an address of it, unless another ServiceCIDR contains the address, too. So an old list
+	// of addresses only blocks a deletion, while a ServiceCIDR of an old list may be gone although a plan relies on it.
+	// The list of addresses is the longer one by far.
 	if s.IPAddresses, err = listAll[networkingv1.IPAddress](ctx, pages, networking.IPAddresses().List); err != nil {
 		return servicecidr.Snapshot{}, fmt.Errorf("list IPAddresses: %w", err)
 	}
@@ -68,8 +69,9 @@ func listClusterRoles(
 	return s, nil
 }
 
-// listAll lists all objects of a kind as they are now, in no more pages than that. All pages show the moment of the
-// first one. It does not begin again with a list of another moment where that one has expired.
+// listAll lists all objects of a kind as they are now, in at most that many pages. All pages show the objects at the
+// moment of the first page. If the API server no longer has that moment, listAll fails, and does not begin again with
+// another one.
 func listAll[T any, P interface {
 	*T
 	runtime.Object

@@ -59,7 +59,7 @@ func (c *Controller[X, S, A]) lookUp(ctx context.Context, n purekube.Need) {
 		return
 	}
 	started := time.Now()
-	calling, cancel := context.WithTimeout(ctx, callTimeout) // the writes have another one
+	calling, cancel := context.WithTimeout(ctx, callTimeout) // the writes have a timeout of their own
 	answer, err := c.cluster.Lookup.Lookup(calling, n)
 	cancel()
 	c.cluster.Hooks.lookup(LookupResult{c.name, n, answer, err, time.Since(started)})

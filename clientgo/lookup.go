@@ -106,8 +106,9 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 	return purekube.Answer{Object: found}, nil
 }
 
-// isOf checks that an answer with status 200 is about the object that was asked for. Plans would take another object,
-// or none at all, for one that was recreated under the name, and release what the first one uses.
+// isOf checks that an answer with status 200 is about the object that was asked for. Otherwise a plan would regard
+// another object, or an empty answer, as an object that was recreated under the name, and would release what the first
+// object uses.
 func isOf(found runtime.Object, n purekube.Need) error {
 	of, err := meta.Accessor(found)
 	if err != nil {
@@ -132,7 +133,7 @@ func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer
 	switch {
 	case isGone(err):
 		return purekube.Answer{}, nil
-	case err != nil: // it may be about what the answer holds, and then does not name the object
+	case err != nil: // it may be about the content of the answer, and then does not name the object
 		return purekube.Answer{}, fmt.Errorf("%v: %w", n, err)
 	}
 	if err := isOf(found, n); err != nil {

@@ -88,7 +88,7 @@ func podGroupOf(o runtime.Object) (resourceclaim.PodGroup, error) {
 	return group, nil
 }
 
-// watch keeps PodGroups in the controller's Index. gone is told of a deleted one before the Index is.
+// watch keeps PodGroups in the controller's Index. gone gets a deleted PodGroup before the Index loses it.
 func (g *PodGroups) watch(c *ResourceClaimController, gone func(*unstructured.Unstructured)) error {
 	return handle(c, PodGroupsOf(g.Version), g.Informer, func(o *unstructured.Unstructured) resourceclaim.Snapshot {
 		group, _ := podGroupOf(o) // what cannot be read has no UID, which its plan says

@@ -37,7 +37,7 @@ var needed = map[string]rights{
 			watches("", "pods"), watches("resource.k8s.io", "resourceclaims", "resourceclaimtemplates"),
 			rule("", "pods", "get"), rule("resource.k8s.io", "resourceclaims", "get"), // lookups
 			rule("resource.k8s.io", "resourceclaimtemplates", "get"), // as they are, before a claim is created
-			// Who writes status.allocation and status.reservedFor of a claim, from Kubernetes v1.36 on.
+			// From Kubernetes v1.36 on, whoever writes status.allocation and status.reservedFor of a claim needs this.
 			rule("resource.k8s.io", "resourceclaims/binding", "patch"),
 		},
 	},

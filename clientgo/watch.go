@@ -21,12 +21,12 @@ type watched struct {
 	synced  func() bool
 	version func() string
 	at      string
-	// remove takes the handler away from the informer.
+	// remove removes the handler from the informer.
 	remove func() error
 }
 
-// Watch keeps the objects of a type in the controller's Index: as puts one into a Snapshot. Each of gone is told of a
-// deleted object before the Index is. If Watch fails, Run returns the error.
+// Watch keeps the objects of a type in the controller's Index: as puts one into a Snapshot. Each function in gone gets
+// a deleted object before the Index loses it. If Watch fails, Run returns the error.
 func Watch[T any, P interface {
 	*T
 	runtime.Object

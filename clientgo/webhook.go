@@ -114,7 +114,7 @@ func NewWebhook(
 }
 
 // Ready is an error until every event handler has seen the initial list. The handler then refuses evictions and writes
-// of budgets. Make the readiness check of it.
+// of budgets. Use it as the readiness check.
 func (h *Webhook) Ready() error {
 	for _, c := range h.caches {
 		if !c.synced() {
@@ -191,7 +191,8 @@ type deletions map[types.UID]time.Time
 // minute, unless it is told otherwise.
 const assumeDeletionFor = 2 * time.Minute
 
-// mark lets listed ServiceCIDRs be deleted that are not yet, and forgets all others.
+// mark gives a deletionTimestamp to each listed ServiceCIDR whose deletion was allowed and is not shown yet. It forgets
+// all other deletions.
 func (d deletions) mark(listed []*networkingv1.ServiceCIDR, now time.Time) {
 	open := deletions{}
 	for _, cidr := range listed {

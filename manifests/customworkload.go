@@ -34,7 +34,8 @@ func (w *CustomWorkload) groupKind() schema.GroupKind {
 }
 
 // customWorkload reads what workloads have from an object of any kind. It is nil for an object that has neither
-// replicas nor a template of pods. Keys are exact, as for the API server: encoding/json takes Replicas for replicas.
+// replicas nor a template of pods. Keys are exact, as for the API server: encoding/json would accept Replicas for
+// replicas.
 func customWorkload(is metav1.TypeMeta, raw []byte) *CustomWorkload {
 	var text struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`

@@ -78,7 +78,7 @@ type decoded struct {
 	untyped []byte
 	// around is the list that the items before it came from.
 	around *listHead
-	// isList: this is about a list, and its items are others. Of a list of one kind, which may be empty, list is the kind.
+	// isList: this is a list without its items. list is the kind of the items of a list of one kind, which may be empty.
 	isList bool
 	list   schema.GroupKind
 	// waits: this is an item, and the list that it is in has not been read to its end.
@@ -189,7 +189,7 @@ func (d *decoded) aboutList(head listHead, cut bool) {
 	}
 }
 
-// headOf reads what an object says of itself. what is not empty if it says nothing.
+// headOf reads what an object says about itself. If that cannot be read, what says why.
 func headOf(raw []byte) (head listHead, field, what string) {
 	if raw[0] != '{' {
 		return head, "", "not a Kubernetes object"
@@ -243,8 +243,8 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 // unknownField is what strictError says of a field that this build does not have.
 const unknownField = "unknown field"
 
-// strict takes in what strict decoding found. A field that this build does not know is an error in what a person wrote:
-// it may be misspelt. In an object that an API server returned it is a field of another release, and a note, unless a
+// strict notes what strict decoding found. A field that this build does not know is an error in what a person wrote: it
+// may be misspelt. In an object that an API server returned it is a field of another release, and a note, unless a
 // decision reads it as part of a whole.
 func (d *decoded) strict(kind schema.GroupKind, object runtime.Object, errs []error) {
 	meta, err := meta.Accessor(object)

@@ -70,7 +70,7 @@ func isManifest(name string) bool {
 	return false
 }
 
-// fileError is the cause alone: the name of the file stands before it already.
+// fileError is the cause alone: the message already has the name of the file.
 func fileError(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

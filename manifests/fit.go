@@ -37,7 +37,7 @@ func (f *filler) nodesFor(w workload) (fitting []*corev1.Node, ok bool) {
 }
 
 // daemonFits reports whether a DaemonSet of this template has a pod on the node. The DaemonSet controller lets its pods
-// tolerate what goes wrong with a node, and cordons. An added node fits every template.
+// tolerate problems of a node, and a cordon. An added node fits every template.
 func daemonFits(spec *corev1.PodSpec, n *corev1.Node, added bool) bool {
 	if added {
 		return true
@@ -108,9 +108,9 @@ func matches(requirements []corev1.NodeSelectorRequirement, of map[string]string
 	return true
 }
 
-// WithNodes adds so many nodes that fit every workload, for pods of [Set.AtFullHealth]: their labels are not known, so
-// nothing that selects nodes by labels or taints is looked at. Names that the set has are passed over. It returns a new
-// set. More than [MaxNodes] are not added.
+// WithNodes adds this many nodes for the pods of [Set.AtFullHealth]. Each of them fits every workload: their labels are
+// not known, so nothing that selects nodes by labels or taints is looked at. Names that the set already has are
+// skipped. It returns a new set. More than [MaxNodes] are not added.
 func (s *Set) WithNodes(nodes int) *Set {
 	set := *s
 	set.Nodes, set.added = slices.Clone(s.Nodes), maps.Clone(s.added)

@@ -26,8 +26,8 @@ type bounded struct {
 	r io.Reader
 	// object is what is left for the object that is read now.
 	object int64
-	// all is what is left for the input, of max. Of input that is not zipped, only what small objects count beyond their
-	// size is taken off: its bytes cost whoever made it as much.
+	// all is what is left for the input, of max. For input that is not zipped, only what small objects count beyond their
+	// size is subtracted: whoever made the input had to send all of its bytes.
 	all, max int64
 	zipped   bool
 }

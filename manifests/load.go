@@ -114,7 +114,7 @@ type loader struct {
 	objects, lists int
 	// names has each API version and kind of ignored objects once.
 	names map[string]string
-	// notes are the places of notes in the set's.
+	// notes has the position of each note in Set.Notes.
 	notes map[sameNote]int
 }
 
@@ -322,7 +322,7 @@ func (l *loader) takeList(list decoded, items []decoded) {
 // namespace is the namespace of objects that name none.
 func (l *loader) namespace() string { return cmp.Or(l.o.Namespace, metav1.NamespaceDefault) }
 
-// name is the text, once in memory.
+// name returns the text, of which there is one copy in memory.
 func (l *loader) name(text string) string {
 	if known, found := l.names[text]; found {
 		return known
@@ -343,7 +343,7 @@ func planned(k purekube.Key, kind schema.GroupKind) purekube.Key {
 	return k
 }
 
-// add takes an object in.
+// add adds an object.
 func (l *loader) add(d decoded) {
 	kind, meta := kindOf(d.object), d.object.(metav1.Object)
 	if meta.GetName() == "" {

@@ -33,7 +33,7 @@ func (n Note) String() string {
 	return joined(n.At.String(), n.At.object(), n.Field, text)
 }
 
-// sameNote is what notes share that become one.
+// sameNote is what notes have in common if they become one note.
 type sameNote struct {
 	kind        schema.GroupKind
 	field, text string

@@ -99,7 +99,8 @@ func (o *ScaledObject) Replicas() (bounds Replicas, scales bool) {
 	bounds = Replicas{Idle: lowest, Least: max(1, lowest), Most: ptr.Deref(o.MaxReplicaCount, kedaMaxReplicas)}
 	valid := lowest >= 0 && bounds.Least <= bounds.Most
 	if o.IdleReplicaCount != nil {
-		// KEDA rejects a number that is not smaller than minReplicaCount, and any number where that is not set.
+		// KEDA rejects a number that is not smaller than minReplicaCount, where 0 counts as 1, and any number if that is
+		// not set.
 		valid = valid && o.MinReplicaCount != nil && *o.IdleReplicaCount >= 0 && *o.IdleReplicaCount < bounds.Least
 		bounds.Idle = *o.IdleReplicaCount
 		if bounds.Idle > 0 {

@@ -26,17 +26,18 @@ func isHook(o metav1.Object) bool { return IsHelmHook(o.GetAnnotations()) && !re
 // has.
 const uncounted = "purekube.io/uncounted"
 
-// unscaled says which budgets pods make better that have no scale: pods of Jobs and DaemonSets.
+// unscaled says which budgets allow more because of pods that have no scale: pods of Jobs and DaemonSets.
 //
 // A budget with a number as minAvailable counts every healthy pod that it selects. Beside one pod of a Deployment, the
 // pod of a Job is a second one, and the budget allows a disruption while the Job runs, but not before and after. So at
-// full health such a budget selects no such pods. Any other budget stays as bad as their kind makes it, since it needs
-// the scale of every pod that it selects.
+// full health such a budget selects no such pods. Any other budget keeps selecting them: it needs the scale of every
+// pod that it selects, and such pods have none.
 //
 // The pods themselves are there with all their labels: a drain meets them, and other budgets select them. With a budget
 // that allows n disruptions without them, the API server evicts all of them and n others, at full health, and so does a
-// drain here. Only where the budget demands more pods than the others are does the API server evict fewer of them than
-// a drain here: that budget never allows a disruption of the others, and answers say so.
+// drain here. There is one exception: if the budget demands more healthy pods than there are other pods, the API server
+// evicts fewer of these pods than a drain here. Such a budget never allows a disruption of the others, and answers say
+// so.
 type unscaled struct {
 	// scaled are the labels of pods that have a scale, or no controller, each once, by namespace.
 	scaled map[string]map[string]labels.Set

@@ -22,7 +22,7 @@ type assumed struct {
 	inOrder []eviction
 }
 
-// eviction is one that was allowed.
+// eviction is an eviction that was allowed.
 type eviction struct {
 	pod types.NamespacedName
 	uid types.UID
@@ -38,7 +38,7 @@ func nameOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// seen takes an object from the watch, and returns what the Index is to have.
+// seen takes an object from the watch, and returns what the Index should have.
 func (a *assumed) seen(o runtime.Object) runtime.Object {
 	pod, is := o.(*corev1.Pod)
 	if !is {

@@ -15,7 +15,7 @@ import (
 )
 
 // AssumePodFor is how long an allowed eviction counts although the watch does not show it, unless [Options] say
-// otherwise. By then the API server has carried the eviction out, or something else has refused it. A wrong answer
+// otherwise. By then the API server has evicted the pod, or something else has refused the eviction. A wrong answer
 // costs a budget one pod for as long as the watch is silent.
 const AssumePodFor = 30 * time.Second
 

@@ -16,8 +16,8 @@ type disruptionIndex interface {
 	Index() (*disruption.Index, bool)
 }
 
-// pause is how many times as long as a reading of the budgets the pause after it is at least. However often somebody
-// scrapes, the readings take a tenth of one core at most.
+// pause is the shortest pause after a reading of the budgets, as a multiple of the time that the reading took. However
+// often somebody scrapes, the readings take at most a tenth of one core.
 const pause = 9
 
 // neverAllowed is a gauge of the budgets that never allow a disruption. Each scrape asks the controllers that plan, so

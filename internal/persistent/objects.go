@@ -101,8 +101,8 @@ func NewObjects[T any, P snapshot.Object[T]](kind string, list []P) *Objects[T, 
 	return o.arranged(o.named(list))
 }
 
-// NewClusterObjects is NewObjects for a kind that has no namespaces: the namespace of a name is empty, and one that
-// an object has all the same is passed over.
+// NewClusterObjects is NewObjects for a kind that has no namespaces: the namespace of a name is empty, and the
+// namespace of an object that has one is ignored.
 func NewClusterObjects[T any, P snapshot.Object[T]](kind string, list []P) *Objects[T, P] {
 	o := &Objects[T, P]{kind: kind, cluster: true}
 	return o.arranged(o.named(list))
@@ -157,8 +157,8 @@ func (o *Objects[T, P]) arranged(list []P) *Objects[T, P] {
 	return o
 }
 
-// Renewed reports whether the collection was made in a new pass since before: then it holds no object that
-// before holds and it does not find.
+// Renewed reports whether the collection was made in a new pass since before: then it keeps no object in memory that
+// before keeps and it does not find.
 func (o *Objects[T, P]) Renewed(before *Objects[T, P]) bool { return o.base != before.base }
 
 // Len is the number of names. A name that several objects have counts once.
@@ -386,7 +386,7 @@ func (e *ObjectsEdit[T, P]) Put(object P) {
 	e.replace(e.next.keyOf(object), object, nil)
 }
 
-// Delete takes away the objects of that name, if there are any.
+// Delete removes the objects of that name, if there are any.
 func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, nil, nil) }
 
 // replace replaces the objects of that name by one object, or by several, whose slice it keeps. It returns the

@@ -416,7 +416,7 @@ func (e *SelectorsEdit[S]) count(node uint64) (n int) {
 	return n
 }
 
-// Delete takes a selector away. One of the list is found as before.
+// Delete removes a selector. A selector of the list is still found.
 func (e *SelectorsEdit[S]) Delete(f *Filed[S]) {
 	for _, p := range f.later {
 		e.later.Delete(p)

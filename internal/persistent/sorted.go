@@ -102,7 +102,7 @@ func (e *SortedEdit[K, V]) Replace(key K, by ...V) (replaced []V) {
 		e.chunks.Set(e.from.key(next[size]), slices.Clone(next[size:]))
 		next = next[:size:size]
 	}
-	// Values that come here later go into the chunk before, so that an empty one is only of use at the beginning.
+	// Values that are added here later go into the previous chunk, so an empty chunk is useful only at the beginning.
 	var zero K
 	if len(next) == 0 && e.from.compare(least, zero) != 0 {
 		e.chunks.Delete(least)

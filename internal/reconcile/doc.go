@@ -26,7 +26,7 @@
 //	 3. A key has one turn at a time. A key that is queued during its turn has another one afterwards, as
 //	    client-go's work queues do it.
 //	 4. After each Planned, queue the lookups of Turn.Ask, and call Tick for the key after Turn.Tick, whatever Step says.
-//	    A need is in the hands of one looker at a time. A need that is queued during its call has another call
+//	    Only one lookup of a need is under way at a time. A need that is queued during its call has another call
 //	    afterwards.
 //	 5. Plan, and make all calls, outside of whatever lock is around the Loop. The Index of a Turn never changes.
 //	 6. After a crash, and after etcd was restored from a backup, begin with a new Loop. Nothing in it has to outlive the
@@ -37,7 +37,7 @@
 //   - What cannot be undone is sent only if a plan has it that was made with what the API server had after the first
 //     plan.
 //   - Nothing is planned before every handler has seen what was listed at the start, since a plan from half an Index
-//     takes what is missing from it for gone.
+//     regards what is missing from it as gone.
 //   - A key whose plan failed is planned again: after a pause that doubles, when the API server says, or after
 //     [PauseAfterRetries]. No failure is forgotten.
 //   - A key is not planned before the Index shows what its last plan wrote, or [FenceTimeout] after that write.

@@ -16,9 +16,10 @@ import (
 // FenceTimeout is how long a key waits for its own writes to show in the Index. A watch may hang.
 const FenceTimeout = 5 * time.Second
 
-// Fences hold back keys whose own writes the Index does not show yet: their plans would ask for the same writes
-// again. This makes nothing staler: a watch shows the changes of a resource in order, so that what an Index without the
-// write can know beyond it is of another resource, and comes with the write or after FenceTimeout.
+// Fences hold back keys whose own writes the Index does not show yet: their plans would ask for the same writes again.
+// A key misses little meanwhile: a watch shows the changes of a resource in order, so an Index that lacks the write
+// also lacks every later change of that resource. Changes of other resources are planned once the write shows, or after
+// FenceTimeout.
 type Fences struct {
 	// Seen has, for each watched resource, the newest resourceVersion that is in the Index.
 	Seen map[schema.GroupResource]string
@@ -27,7 +28,7 @@ type Fences struct {
 	Order []FenceEnd
 }
 
-// Fence is one of them.
+// Fence holds back one key.
 type Fence struct {
 	Written map[schema.GroupResource]string
 	Until   time.Time
@@ -54,9 +55,9 @@ func (f *Fences) see(resource schema.GroupResource, version string) {
 	}
 }
 
-// own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then:
-// such a plan insists on the version before. Planned again, a status whose lookups take too long would be refused for
-// having been written.
+// own reports whether this version is what the last plan of the key wrote, with answers to lookups. Such an event is no
+// news, since the write was for the version before. If the key were planned again, a status whose lookups take too long
+// would be refused because it was written.
 func (f *Fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
 	own := f.Of[key]
 	return own != nil && own.Answered && !own.Waiting && own.Written[resource] == version
@@ -76,8 +77,8 @@ func (f *Fences) set(now time.Time, key purekube.Key, written map[schema.GroupRe
 	}
 }
 
-// hold is how long the key has to wait at most. The event that it waits for affects it: the plan does not ask for the
-// write any more.
+// hold is how long the key has to wait at most. The event that it waits for affects it, since its plan no longer asks
+// for the write.
 func (f *Fences) hold(now time.Time, key purekube.Key) time.Duration {
 	own := f.Of[key]
 	if own == nil {

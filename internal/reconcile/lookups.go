@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// LookupsDeadline is how long the status of an object waits for the lookups that it needs. A package that can
-	// decides without them then, which means that it refuses.
+	// LookupsDeadline is how long the status of an object waits for the lookups that it needs. Then a package with
+	// Options.DecidesWithout decides without them: it refuses.
 	LookupsDeadline = 15 * time.Second
 	// Attempts at a lookup that fails, in quick succession, before the failure is the answer.
 	Attempts = 4
@@ -22,7 +22,7 @@ const (
 	// MaxAgeOfAnswers is how old an answer may be of a plan that waits for all of its answers. An older answer is from
 	// before a restore from a backup, if one was made meanwhile that no watch has shown yet.
 	MaxAgeOfAnswers = time.Minute
-	// maxRounds of lookups: a ReplicaSet, its Deployment and that one's scale are three.
+	// maxRounds of lookups: a ReplicaSet, its Deployment and the scale of the Deployment are three.
 	maxRounds = 8
 )
 
@@ -164,7 +164,7 @@ func (l *Loop[X, S, A]) Found(
 		l.Lookups.Failed[n]++
 		if failed := l.Lookups.Failed[n]; failed < Attempts {
 			l.Lookups.want(n, askers)
-			// A queue goes by the sooner of two times, so there is one only.
+			// A queue would use the sooner of two pauses, so only the longer one is returned.
 			return nil, true, max(backoff(failed, lastAttempt), askedFor(err))
 		}
 		answer = purekube.Answer{Err: err}

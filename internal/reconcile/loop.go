@@ -23,13 +23,13 @@ type Options[X, S any] struct {
 	At func(now time.Time, index X) S
 	// Answers puts the answers to lookups into a Snapshot.
 	Answers func(map[purekube.Need]purekube.Answer) S
-	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
+	// DecidesWithout is for a package that accepts an error as the answer to a lookup, and then refuses. After
 	// LookupsDeadline it is planned with what is known. Other packages wait.
 	DecidesWithout bool
 	// Written is told of each object as a write left it.
 	Written func(now time.Time, object runtime.Object)
-	// RetryProblems is for a package whose plans are to be made again when they have an error. For others, only an
-	// event can make it go.
+	// RetryProblems is for a package whose plans are to be made again when they have an error. For others, only an event
+	// can clear the error.
 	RetryProblems bool
 	// Retries is how often a key that fails is tried again in quick succession; 0 is without end.
 	Retries int

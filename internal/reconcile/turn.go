@@ -17,18 +17,20 @@ import (
 const (
 	// WritesTimeout is for all writes of one plan together.
 	WritesTimeout = 30 * time.Second
-	// PauseAfterRetries is how long a key rests whose Retries did not help, or whose action was vetoed.
+	// PauseAfterRetries is the pause after which a key is planned again if its Retries did not help, or if its action was
+	// vetoed.
 	PauseAfterRetries = 10 * time.Minute
-	// LongestRecheck is after what time a key is planned again whose Result.RecheckAt is later than that. Such a time
-	// follows from a time that another clock wrote: one of the two clocks is wrong, and may be set right meanwhile.
+	// LongestRecheck is the longest pause before a key is planned again because of its Result.RecheckAt. A later
+	// RecheckAt follows from a time that another clock wrote: one of the two clocks is wrong, and may be set right
+	// meanwhile.
 	LongestRecheck = 10 * time.Minute
-	// RecheckNow is after what time a key is planned again whose Result.RecheckAt is over: the plan was made for a time
+	// RecheckNow is the pause before a key is planned again if its Result.RecheckAt is over: the plan was made for a time
 	// before now.
 	RecheckNow = time.Second
 
-	// ConfirmPause is after what time a key is planned again at the earliest of whose plan something was not confirmed,
-	// unless an event queues it. The caches may be behind, or hang, and to confirm a plan can take a list of a hundred
-	// thousand objects.
+	// ConfirmPause is the shortest pause before a key is planned again if something in its plan was not confirmed, unless
+	// an event queues it. The caches may be behind, or hang, and to confirm a plan can take a list of a hundred thousand
+	// objects.
 	ConfirmPause = 10 * time.Second
 
 	firstRetry, lastRetry = 5 * time.Millisecond, 1000 * time.Second
@@ -207,8 +209,8 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 // irreversible reports whether an action cannot be undone.
 func irreversible[A purekube.Action](a A) bool { return a.Request(nil).Irreversible }
 
-// ErrUnconfirmed is the error of a plan with an action that cannot be undone, and that a plan with what the API server
-// has does not have.
+// ErrUnconfirmed is the error of a plan with an action that cannot be undone, if the plan that is made with what the
+// API server has does not have that action.
 var ErrUnconfirmed = errors.New("not confirmed by what the API server has")
 
 // Confirmed is told of the plan of the same key that was made with what the API server has, read after Planned, or of

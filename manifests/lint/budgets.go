@@ -155,7 +155,7 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	case value == nil:
 		l.find(BudgetNeverAllows, key, "spec",
 			"has neither minAvailable nor maxUnavailable, and so allows no disruption"+blocks)
-	// The number would be one of the pods that controllers want, which are none.
+	// The value would be a share of the pods that controllers want, and there are no controllers.
 	case high.Never && high.Computed.ExpectedPods <= 0 && len(high.Pods) > 0 && len(high.Unmanaged) == len(high.Pods) &&
 		percent != 100 && !forbidsAll(spec.MaxUnavailable):
 		l.find(BudgetNeverAllows, key, field, fmt.Sprintf(

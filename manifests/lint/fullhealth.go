@@ -38,8 +38,8 @@ type health struct {
 	workloadOf map[purekube.Key]purekube.Key
 }
 
-// maxReplicas bounds what an autoscaler is taken to make. It decides about no budget: one that allows nothing at that
-// many pods demands more than that.
+// maxReplicas bounds the replicas that an autoscaler is assumed to set. Only a budget that demands at least that many
+// healthy pods may be judged by the bound.
 const maxReplicas = 10_000
 
 // fullHealth is the set with as many pods as autoscalers want at least, and at most.

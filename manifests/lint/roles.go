@@ -152,8 +152,8 @@ func (l *linter) ownGroups() map[string]bool {
 
 var customResourceDefinition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// readsOnly reports whether a rule lets read all kinds of these groups, and no more: whoever defines the kinds may say
-// that everybody may read them.
+// readsOnly reports whether a rule only allows reading of kinds in these groups: whoever defines the kinds may let
+// everybody read them.
 func readsOnly(r rbacv1.PolicyRule, groups map[string]bool) bool {
 	for _, verb := range r.Verbs {
 		if verb != "get" && verb != "list" && verb != "watch" {
@@ -168,7 +168,8 @@ func readsOnly(r rbacv1.PolicyRule, groups map[string]bool) bool {
 	return len(r.NonResourceURLs) == 0
 }
 
-// dangerOf is the code of a rule that gives more than the ClusterRole had before. It is empty for others.
+// dangerOf is the code of a dangerous rule, and empty for any other rule. A wildcard is always dangerous. Escalation
+// and access to Secrets are dangerous only if the rules before do not allow them.
 func dangerOf(r rbacv1.PolicyRule, before []rbacv1.PolicyRule) Code {
 	if slices.Contains(slices.Concat(r.Verbs, r.APIGroups, r.Resources, r.NonResourceURLs), rbacv1.VerbAll) {
 		return AggregationGrantsWildcard
