@@ -59,7 +59,8 @@ type yamlDocument struct {
 	text []byte
 	// around is the text outside of the items, once the items are read one by one.
 	around []byte
-	// items: the lines belong to the list of items; dash is what each item begins with.
+	// streaming: the items are read one by one. items: the lines belong to the list of items; dash is what each item
+	// begins with.
 	streaming, items bool
 	dash             []byte
 	stopped          bool
@@ -70,7 +71,7 @@ type yamlDocument struct {
 	number, first, begins, itemBegins int
 }
 
-// add takes in a line. Stopped says whether the reader wants more.
+// add takes in a line. Afterwards, stopped says that the reader wants no more.
 func (d *yamlDocument) add(line []byte) {
 	if content := bytes.TrimRight(line, " \t\r\n"); len(content) > 0 {
 		// What is in brackets is whole.
@@ -121,7 +122,7 @@ func (d *yamlDocument) line(line []byte) {
 			d.around = append(d.around, line...)
 			return
 		}
-		// The list is not empty as it stands now; what is around it says so.
+		// The items were cut out of the document, so its text around them gets an empty list.
 		d.around = append(bytes.TrimRight(d.around, " \t\r\n"), " []\n"...)
 		d.dash = append(bytes.Clone(line[:indent]), '-')
 		d.item(line)

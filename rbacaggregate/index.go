@@ -38,10 +38,9 @@ type (
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its objects, which must not be
-// written to, and none to its slices and maps.
-// The first question about a ClusterRole that
-// aggregates arranges the labels in another pass.
+// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its objects, which must not be written to,
+// and none to its slices and maps. The first question about a ClusterRole that aggregates arranges the labels in
+// another pass.
 func NewIndex(s Snapshot, o Options) *Index {
 	x := &Index{options: o, objects: persistent.NewClusterObjects(kindClusterRole, s.ClusterRoles)}
 	aggregations := persistent.NewMap[types.NamespacedName, *aggregation](persistent.CompareNames).Edit()

@@ -198,7 +198,7 @@ func (h *Handler) answer(ctx context.Context, r *admissionv1.AdmissionRequest) *
 	}
 }
 
-// places has room for the decisions on the resource of a request. Call leave when the request needs none any more.
+// places has room for the decisions on the resource of a request. Call leave when the request no longer needs a place.
 func (h *Handler) places(r *admissionv1.AdmissionRequest) (places chan struct{}, leave func()) {
 	name := r.Resource.Group + "/" + r.Resource.Resource + "/" + r.SubResource
 	h.mu.Lock()
