@@ -14,11 +14,11 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube/manifests"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
@@ -28,10 +28,7 @@ import (
 var Created = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 
 // Object is a pointer to an API object.
-type Object interface {
-	runtime.Object
-	metav1.Object
-}
+type Object = manifests.Object
 
 // meta is the metadata of a new object: its name and, where the kind has one, its namespace.
 func meta(kind, name string, namespaced bool) metav1.ObjectMeta {

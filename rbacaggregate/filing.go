@@ -71,9 +71,10 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 	// The edits are copies: the Index before the change may be in use by other goroutines.
 	requests, selectors := x.requests.Edit(), x.selectors.Edit()
 	for _, c := range changes {
-		had, _ := before.Get(c.Name)
-		has, _ := x.aggregations.Get(c.Name)
-		for text, s := range has.byText() {
+		old, _ := before.Get(c.Name)
+		now, _ := x.aggregations.Get(c.Name)
+		had, has := old.byText(), now.byText()
+		for text, s := range has {
 			f := filedAs(text, requests.Ceiling)
 			if f == nil {
 				f = file(s)
@@ -83,8 +84,8 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 		}
 		// A selector is taken out only with its last role. The role's own request is deleted first, so that what is
 		// left says whether another role has the selector.
-		for text := range had.byText() {
-			if has.byText()[text] != nil {
+		for text := range had {
+			if has[text] != nil {
 				continue
 			}
 			f := filedAs(text, requests.Ceiling)

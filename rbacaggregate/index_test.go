@@ -2,6 +2,7 @@ package rbacaggregate
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -186,4 +187,24 @@ func TestIndexThatWasAskedBefore(t *testing.T) {
 	require.Contains(t, ask(NewIndex(s, Options{}), "broken").Problem, "What")
 	require.Equal(t, []rbacv1.PolicyRule{jobs, nodes, pods, secrets}, ask(NewIndex(s, Options{}), "above").Rules, "it keeps what broken has")
 	require.Equal(t, []rbacv1.PolicyRule{pods, secrets}, ask(NewIndex(s, Options{}), "top").Rules, "it gets nothing from broken (D-35)")
+}
+
+// An event of a ClusterRole with n selectors costs n log n, and not n²: whoever may write the ClusterRole chooses n.
+func TestEventOfARoleWithManySelectors(t *testing.T) {
+	bytes := func(n int) float64 {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sum"}, AggregationRule: &rbacv1.AggregationRule{}}
+		for i := range n {
+			role.AggregationRule.ClusterRoleSelectors = append(role.AggregationRule.ClusterRoleSelectors,
+				metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("part-", i): "true"}})
+		}
+		x := NewIndex(snapshotOf(role, plain("a", ""), plain("b", "")), Options{})
+		updated := role.DeepCopy()
+		updated.Rules = []rbacv1.PolicyRule{pods}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		x.With(snapshotOf(updated))
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	require.Less(t, bytes(3000), 20*bytes(300))
 }

@@ -18,18 +18,21 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/purekubetest"
 )
 
 // NewClientset returns a clientset with copies of these objects. It panics, as client-go's does, for an object of a
-// kind that client-go does not know, and for two objects of one name.
-func NewClientset(objects ...runtime.Object) *fake.Clientset {
+// kind that client-go does not know, and for two objects of one name. Unlike client-go's, it takes the lists of objects
+// that package purekubetest makes, and no object that is a list, such as a PodList.
+func NewClientset(objects ...purekubetest.Object) *fake.Clientset {
 	clientset := fake.NewClientset()
 	s := &server{ObjectTracker: clientset.Tracker(), versions: map[schema.GroupVersionResource]int{}}
 	s.tracked = testing.ObjectReaction(s)
 	for _, o := range objects {
 		resource, err := resourceOf(o)
 		if err == nil {
-			err = s.create(resource, o.DeepCopyObject().(object))
+			err = s.create(resource, o.DeepCopyObject().(purekubetest.Object))
 		}
 		if err != nil {
 			panic(err)
@@ -37,11 +40,6 @@ func NewClientset(objects ...runtime.Object) *fake.Clientset {
 	}
 	clientset.PrependReactor("*", "*", s.react)
 	return clientset
-}
-
-type object interface {
-	runtime.Object
-	metav1.Object
 }
 
 func resourceOf(o runtime.Object) (schema.GroupVersionResource, error) {
@@ -71,10 +69,10 @@ func (s *server) react(action testing.Action) (bool, runtime.Object, error) {
 	}
 	switch a := action.(type) {
 	case testing.CreateActionImpl:
-		created := a.Object.(object)
+		created := a.Object.(purekubetest.Object)
 		return true, created, s.create(resource, created)
 	case testing.UpdateActionImpl:
-		updated := a.Object.(object)
+		updated := a.Object.(purekubetest.Object)
 		return true, updated, s.replace(resource, updated)
 	case testing.PatchActionImpl:
 		if a.PatchType != types.ApplyPatchType {
@@ -97,7 +95,7 @@ func (s *server) react(action testing.Action) (bool, runtime.Object, error) {
 	return s.tracked(action)
 }
 
-func (s *server) create(resource schema.GroupVersionResource, o object) error {
+func (s *server) create(resource schema.GroupVersionResource, o purekubetest.Object) error {
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(o.GetGenerateName() + strconv.Itoa(s.created+1))
 	}
@@ -107,7 +105,7 @@ func (s *server) create(resource schema.GroupVersionResource, o object) error {
 }
 
 // identify gives a new object a UID and a creationTimestamp, unless it has them.
-func (s *server) identify(o object) {
+func (s *server) identify(o purekubetest.Object) {
 	s.created++
 	if o.GetUID() == "" {
 		o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
@@ -124,11 +122,11 @@ func now() metav1.Time { return metav1.NewTime(time.Now()).Rfc3339Copy() }
 func (s *server) Patch(
 	resource schema.GroupVersionResource, patched runtime.Object, _ string, _ ...metav1.PatchOptions,
 ) error {
-	return s.replace(resource, patched.(object))
+	return s.replace(resource, patched.(purekubetest.Object))
 }
 
 // replace stores an object in place of the object that has its name.
-func (s *server) replace(resource schema.GroupVersionResource, o object) error {
+func (s *server) replace(resource schema.GroupVersionResource, o purekubetest.Object) error {
 	before, err := s.get(resource, o.GetNamespace(), o.GetName())
 	if err != nil {
 		return err
@@ -209,7 +207,7 @@ func (s *server) delete(
 // remove gives the deletion a resourceVersion of its own, as an API server does: to a controller, a deletion with the
 // version from before looks like a cluster that was restored from a backup. The tracker deletes what it has, so it gets
 // the version first, and watches see that as a change.
-func (s *server) remove(resource schema.GroupVersionResource, o object) error {
+func (s *server) remove(resource schema.GroupVersionResource, o purekubetest.Object) error {
 	s.store(resource, o)
 	if err := s.ObjectTracker.Update(resource, o, o.GetNamespace()); err != nil {
 		return err
@@ -217,16 +215,16 @@ func (s *server) remove(resource schema.GroupVersionResource, o object) error {
 	return s.ObjectTracker.Delete(resource, o.GetNamespace(), o.GetName())
 }
 
-func (s *server) get(resource schema.GroupVersionResource, namespace, name string) (object, error) {
+func (s *server) get(resource schema.GroupVersionResource, namespace, name string) (purekubetest.Object, error) {
 	o, err := s.ObjectTracker.Get(resource, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	return o.(object), nil
+	return o.(purekubetest.Object), nil
 }
 
 // store gives an object that is about to be stored the next resourceVersion of its resource.
-func (s *server) store(resource schema.GroupVersionResource, o object) {
+func (s *server) store(resource schema.GroupVersionResource, o purekubetest.Object) {
 	s.versions[resource]++
 	o.SetResourceVersion(s.version(resource))
 }
@@ -236,7 +234,7 @@ func (s *server) version(resource schema.GroupVersionResource) string {
 }
 
 // conflict compares the UID and resourceVersion that a request names, unless they are empty, with the object's.
-func conflict(resource schema.GroupVersionResource, o object, uid types.UID, version string) error {
+func conflict(resource schema.GroupVersionResource, o purekubetest.Object, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != o.GetUID():
 		return apierrors.NewConflict(resource.GroupResource(), o.GetName(),

@@ -56,15 +56,6 @@ func runs(t *testing.T, clientset *kubefake.Clientset, o clientgo.PackageOptions
 	}
 }
 
-// clientsetOf has the objects of purekubetest.
-func clientsetOf(objects ...purekubetest.Object) *kubefake.Clientset {
-	var all []runtime.Object
-	for _, o := range objects {
-		all = append(all, o)
-	}
-	return fake.NewClientset(all...)
-}
-
 // failing lets writes of the status of a resource fail, until failures is 0. The reactor sees the requests of every
 // client.
 func failing(clientset *kubefake.Clientset, resource string, failures *int) {
@@ -88,7 +79,7 @@ func allows(t *testing.T, clientset *kubefake.Clientset, want int32) func() bool
 // The status of a budget follows the pods. A write that fails is tried again. TTLs are another controller's.
 func TestBudget(t *testing.T) {
 	web := purekubetest.Deployment("shop/web", 3)
-	clientset := clientsetOf(web.Objects(purekubetest.MinAvailable("shop/web", "2"))...)
+	clientset := fake.NewClientset(web.Objects(purekubetest.MinAvailable("shop/web", "2"))...)
 	failures := 2
 	failing(clientset, "poddisruptionbudgets", &failures)
 	runs(t, clientset, clientgo.PackageOptions{}, "disruption", "ttl")

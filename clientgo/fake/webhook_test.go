@@ -18,6 +18,7 @@ import (
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/clientgo/fake"
 	"github.com/purekube/purekube/purekubetest"
 )
 
@@ -39,7 +40,7 @@ func reviewed(t *testing.T, url string, r admissionv1.AdmissionRequest) *admissi
 func TestWebhook(t *testing.T) {
 	web := purekubetest.Deployment("shop/web", 2)
 	used, spare := purekubetest.ServiceCIDR("used", "10.0.0.0/24"), purekubetest.ServiceCIDR("spare", "10.1.0.0/24")
-	clientset := clientsetOf(web.Objects(used, spare, purekubetest.Address("10.0.0.7", "shop/web"), purekubetest.MinAvailable("shop/web", "1"))...)
+	clientset := fake.NewClientset(web.Objects(used, spare, purekubetest.Address("10.0.0.7", "shop/web"), purekubetest.MinAvailable("shop/web", "1"))...)
 	factory := informers.NewSharedInformerFactory(clientset, 0)
 	handler, err := clientgo.NewWebhook(clientgo.FromFactory(factory), clientset, admission.Options{}, webhook.Options{})
 	require.NoError(t, err)

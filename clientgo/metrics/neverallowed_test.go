@@ -98,12 +98,7 @@ func TestNeverAllowed(t *testing.T) {
 	late := purekubetest.Deployment("shop/late", 3)
 	purekubetest.NotReady(late.Pods[0])
 	outer := purekubetest.StatefulSet("bank/web", 1)
-	var objects []runtime.Object
-	for _, w := range []purekubetest.Workload{web, late, outer} {
-		for _, o := range w.Objects() {
-			objects = append(objects, o)
-		}
-	}
+	objects := slices.Concat(web.Objects(), late.Objects(), outer.Objects())
 	named := func(name string, b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
 		b.Name = name
 		return b

@@ -55,7 +55,7 @@ func (r *drainRequest) writeBlockers(t printer, blockers []drain.Blocker, nodes 
 			t.line(8, "", strings.Join(about, "; "), plain)
 		}
 		for _, fix := range b.Fixes[:min(len(b.Fixes), fixes)] {
-			t.line(8, "", fixText(b, fix), t.p.action)
+			t.line(8, "", b.FixText(fix), t.p.action)
 		}
 	}
 	if more := len(blockers) - shown; more > 0 {
@@ -85,28 +85,6 @@ func stopsText(b drain.Blocker) string {
 		text += ", " + strconv.Itoa(len(b.Alone)) + " of them alone"
 	}
 	return text
-}
-
-// fixText says what a change brings.
-func fixText(b drain.Blocker, fix drain.Fix) string {
-	of := message.Count(fix.Played, "node")
-	if fix.Played < len(b.Nodes) {
-		of = message.Count(fix.Played, "simulated node")
-	}
-	when := "now"
-	if fix.Rounds > 1 {
-		when = "in at most " + message.Count(fix.Rounds, "round")
-	}
-	one := fix.Played == 1 && len(b.Nodes) == 1
-	switch {
-	case len(fix.Frees) == 0 && one:
-		return fmt.Sprintf("%s: no longer in the way, but something else is", fix)
-	case len(fix.Frees) == 0:
-		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", fix, len(fix.Clears), of)
-	case one:
-		return fmt.Sprintf("%s: drains %s", fix, strings.Replace(when, "at most ", "", 1))
-	}
-	return fmt.Sprintf("%s: %d of %s drain %s", fix, len(fix.Frees), of, when)
 }
 
 // writeNodes prints a row for each node, or counts many nodes by outcome: of each pool, where there are several.

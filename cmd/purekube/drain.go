@@ -32,7 +32,7 @@ type drainRequest struct {
 	flags    drain.Options
 	// together: the nodes drain at the same time. Otherwise, and if inWaves is not set either, each drains alone.
 	together bool
-	// inWaves: waves of so many nodes (0: any number), rounds (0: any number) and the same value of a label (none: any).
+	// inWaves: waves of so many nodes (0: any number), rounds (-1: any number) and the same value of a label (none: any).
 	inWaves      bool
 	most, rounds int
 	by           string
@@ -69,7 +69,7 @@ func registerDrain(inv *invocation, flags *pflag.FlagSet) {
 func (r *drainRequest) registerWaves(flags *pflag.FlagSet, what string) {
 	flags.BoolVar(&r.inWaves, "waves", false, what)
 	flags.IntVar(&r.most, "max", 0, "with --waves: how many `nodes` a wave may have, 0: any number")
-	flags.IntVar(&r.rounds, "rounds", 1, "with --waves: how many `rounds` a wave may take, 0: any number")
+	flags.IntVar(&r.rounds, "rounds", 1, "with --waves: how many `rounds` a wave may take, -1: any number")
 	flags.StringVar(&r.by, "by", "",
 		"with --waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
 }

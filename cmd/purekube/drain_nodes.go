@@ -150,8 +150,8 @@ func (r *drainRequest) check() error {
 		return fmt.Errorf("--together and --waves: only one of them")
 	case r.most < 0:
 		return fmt.Errorf("--max %d: must be a number of nodes, or 0 for any number", r.most)
-	case r.rounds < 0:
-		return fmt.Errorf("--rounds %d: must be a number of rounds, or 0 for any number", r.rounds)
+	case r.rounds < -1 || r.rounds == 0: // 0 would be one round to WaveOptions
+		return fmt.Errorf("--rounds %d: must be a number of rounds, or -1 for any number", r.rounds)
 	case !r.inWaves && (r.most != 0 || r.rounds != 1 || r.by != ""):
 		return fmt.Errorf("--max, --rounds and --by are for --waves")
 	}

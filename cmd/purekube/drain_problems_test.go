@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -51,18 +50,4 @@ func TestNodesOfOtherNames(t *testing.T) {
 
 func manifestsOf(text string) manifests.Options {
 	return manifests.Options{Stdin: strings.NewReader(text)}
-}
-
-// A change that was played for one of several nodes says nothing about the others.
-func TestFixThatWasPlayedForOneNode(t *testing.T) {
-	fix := drain.Fix{Kind: drain.FixAnotherNode, Played: 1, Clears: []string{"a"}}
-	for frees, want := range map[string][2]string{
-		"a": {"drains now", "1 of 1 simulated node drain now"},
-		"": {"no longer in the way, but something else is",
-			"no longer in the way of 1 of 1 simulated node, but something else is"},
-	} {
-		fix.Frees = strings.Fields(frees)
-		require.Equal(t, fix.String()+": "+want[0], fixText(drain.Blocker{Nodes: []string{"a"}}, fix))
-		require.Equal(t, fix.String()+": "+want[1], fixText(drain.Blocker{Nodes: []string{"a", "b"}}, fix))
-	}
 }

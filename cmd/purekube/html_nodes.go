@@ -264,7 +264,7 @@ func causeBars(blockers []drain.Blocker) []causeBar {
 		bar.nodes, _ = cut(b.Nodes, nodesLinked)
 		bar.More = len(b.Nodes) - len(bar.nodes)
 		for _, fix := range b.Fixes {
-			bar.Fixes = append(bar.Fixes, fixBar{fixText(b, fix), part(0, len(fix.Frees))})
+			bar.Fixes = append(bar.Fixes, fixBar{b.FixText(fix), part(0, len(fix.Frees))})
 		}
 		bars = append(bars, bar)
 	}

@@ -24,9 +24,6 @@ type wavePlan struct {
 // what is wrong with the input as a whole.
 func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem, error) {
 	o := drain.WaveOptions{Options: r.options(f), MaxNodes: r.most, Rounds: r.rounds}
-	if r.rounds == 0 {
-		o.Rounds = -1
-	}
 	var problems []problem
 	if r.by != "" {
 		groups, without := r.groups(f.c, names)
@@ -75,7 +72,7 @@ func (r *drainRequest) wavesText() string {
 		text += " with the same " + r.by
 	}
 	switch r.rounds {
-	case 0:
+	case -1:
 		return text + ", each in any number of rounds"
 	case 1:
 		return text + ", each in 1 round"

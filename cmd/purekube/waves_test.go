@@ -76,8 +76,8 @@ WAVE  NODES  EVICTED  ROUNDS  GROUP
     west-3
 ` + blockedAfterWaves + `Waves: 3 waves with 5 nodes; in no wave: 1 node (1 never)
 `},
-		{name: "waves of some nodes", reason: "the others are not in the plan; 0 rounds are any number",
-			args: []string{"--waves", "east-1", "east-2", "west-1", "--rounds", "0"}, want: `kubectl drain, in waves, each in any number of rounds
+		{name: "waves of some nodes", reason: "the others are not in the plan; -1 rounds are any number",
+			args: []string{"--waves", "east-1", "east-2", "west-1", "--rounds", "-1"}, want: `kubectl drain, in waves, each in any number of rounds
 WAVE  NODES  EVICTED  ROUNDS
 1     3      6        3
     east-1, east-2, west-1
@@ -165,7 +165,8 @@ func TestDrainOfSeveralNodesIsRefused(t *testing.T) {
 		{"together in waves", "they are two questions", whole, []string{"--together", "--waves"}, "", "purekube: --together and --waves: only one of them\n"},
 		{"flags of waves", "they would be ignored", whole, []string{"all", "--max", "2"}, "", "purekube: --max, --rounds and --by are for --waves\n"},
 		{"a negative maximum", "no wave has fewer nodes than none", whole, []string{"--waves", "--max", "-1"}, "", "purekube: --max -1: must be a number of nodes, or 0 for any number\n"},
-		{"negative rounds", "no wave takes fewer than none", whole, []string{"--waves", "--rounds", "-1"}, "", "purekube: --rounds -1: must be a number of rounds, or 0 for any number\n"},
+		{"negative rounds", "only -1 is any number", whole, []string{"--waves", "--rounds", "-2"}, "", "purekube: --rounds -2: must be a number of rounds, or -1 for any number\n"},
+		{"no rounds", "0 are one round to drain.WaveOptions, so neither reading is certain", whole, []string{"--waves", "--rounds", "0"}, "", "purekube: --rounds 0: must be a number of rounds, or -1 for any number\n"},
 		{"no key", "no node has such a label", whole, []string{"--waves", "--by", "a b"}, "", "purekube: --by \"a b\": not the key of a label: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

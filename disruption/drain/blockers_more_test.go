@@ -3,6 +3,7 @@ package drain
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -312,4 +313,18 @@ func TestManyBudgetsOnAPod(t *testing.T) {
 	blockers := Blockers(x, drains, Options{})
 	require.Len(t, blockers, 1)
 	require.Equal(t, "pods are selected by several budgets: shop/b000, shop/b001, shop/b002, shop/b003, shop/b004, 996 more", blockers[0].Message)
+}
+
+// A change that was played for one of several nodes says nothing about the others.
+func TestFixThatWasPlayedForOneNode(t *testing.T) {
+	fix := Fix{Kind: FixAnotherNode, Played: 1, Clears: []string{"a"}}
+	for frees, want := range map[string][2]string{
+		"a": {"drains now", "1 of 1 simulated node drain now"},
+		"": {"no longer in the way, but something else is",
+			"no longer in the way of 1 of 1 simulated node, but something else is"},
+	} {
+		fix.Frees = strings.Fields(frees)
+		require.Equal(t, fix.String()+": "+want[0], Blocker{Nodes: []string{"a"}}.FixText(fix))
+		require.Equal(t, fix.String()+": "+want[1], Blocker{Nodes: []string{"a", "b"}}.FixText(fix))
+	}
 }

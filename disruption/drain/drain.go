@@ -286,8 +286,11 @@ type RefusedPod struct {
 // objects. Only if the options of the index are wrong, there is no drain. Nodes that are nil, have no name or share a
 // name are errors, too, and take no pod.
 //
-// A node that no pod names has nothing to drain. There are two differences from kubectl: Node assumes that the
-// DaemonSet that a pod names exists, and it does not support the drain of pods in a namespace that is being deleted.
+// A node that no pod names has nothing to drain. With Options.Nodes, it must be one of them: otherwise it has no
+// outcome, and the error is a [purekube.ObjectError] around [purekube.ErrNotFound], since its name may be misspelt.
+//
+// There are two differences from kubectl: Node assumes that the DaemonSet that a pod names exists, and it does not
+// support the drain of pods in a namespace that is being deleted.
 //
 // A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
 // controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted

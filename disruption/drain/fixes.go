@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +90,28 @@ func (f Fix) String() string {
 	case FixFlag:
 	}
 	return "with " + f.Value
+}
+
+// FixText is what one of the blocker's fixes brings, in words: "with maxUnavailable 1: 23 of 33 nodes drain now".
+func (b Blocker) FixText(fix Fix) string {
+	of := message.Count(fix.Played, "node")
+	if fix.Played < len(b.Nodes) {
+		of = message.Count(fix.Played, "simulated node")
+	}
+	when := "now"
+	if fix.Rounds > 1 {
+		when = "in at most " + message.Count(fix.Rounds, "round")
+	}
+	one := fix.Played == 1 && len(b.Nodes) == 1
+	switch {
+	case len(fix.Frees) == 0 && one:
+		return fmt.Sprintf("%s: no longer in the way, but something else is", fix)
+	case len(fix.Frees) == 0:
+		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", fix, len(fix.Clears), of)
+	case one:
+		return fmt.Sprintf("%s: drains %s", fix, strings.Replace(when, "at most ", "", 1))
+	}
+	return fmt.Sprintf("%s: %d of %s drain %s", fix, len(fix.Frees), of, when)
 }
 
 // fixedAtMost is how many blockers have fixes, and playedAtMost for how many nodes of a blocker a fix is simulated. A

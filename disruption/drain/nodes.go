@@ -1,13 +1,16 @@
 package drain
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/persistent"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Nodes simulates kubectl drain of several nodes at the same time. It returns one Drain for each node, sorted by name:
@@ -22,7 +25,7 @@ import (
 //   - Drain.Rounds of a node ends with the round in which its last pod goes. A round in which none of its pods goes is
 //     empty.
 //   - After a round that evicts nothing on any node, time moves to when the next entry of status.disruptedPods expires.
-//   - A node whose drain does not start keeps its pods, and the others are drained.
+//   - A node whose drain does not start, or that is not known, keeps its pods, and the others are drained.
 //   - With Needs, the drain of each node is as it would be with the answers, or Unknown. In that case, a node whose own
 //     pods need no lookup also has the Needs of all nodes.
 //
@@ -37,8 +40,12 @@ func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption
 	}
 	var problems error
 	o.inventory, problems = newInventory(x, o)
-	drains, after := together(x, names, o)
-	return drains, after, errors.Join(x.Err(), problems)
+	known, unknown, unknownErr := o.known(x, names)
+	drains, after := together(x, known, o)
+	if len(unknown) > 0 {
+		after = x
+	}
+	return withUnknown(drains, unknown), after, errors.Join(x.Err(), problems, unknownErr)
 }
 
 // Each simulates the drain of each node alone, as [Node] does, and returns one Drain for each node, sorted by name: a
@@ -52,7 +59,8 @@ func Each(x *disruption.Index, nodes []string, o Options) ([]Drain, error) {
 	}
 	var problems error
 	o.inventory, problems = newInventory(x, o)
-	return each(x, names, o), errors.Join(x.Err(), problems)
+	known, unknown, unknownErr := o.known(x, names)
+	return withUnknown(each(x, known, o), unknown), errors.Join(x.Err(), problems, unknownErr)
 }
 
 // each drains each node alone. The options have the inventory of x.
@@ -62,6 +70,30 @@ func each(x *disruption.Index, names []string, o Options) []Drain {
 		alone, _ := together(x, []string{name}, o)
 		drains[i] = alone[0]
 	}
+	return drains
+}
+
+// known sorts out the nodes that neither Options.Nodes nor a pod names, and says so: their names may be misspelt.
+// Without Options.Nodes, a node without pods may exist.
+func (o Options) known(x *disruption.Index, names []string) (known []string, unknown []Drain, err error) {
+	var problems snapshot.Problems
+	for _, name := range names {
+		_, found := o.inventory.find(name)
+		pods, duplicates := x.PodsOnNode(name)
+		if o.Nodes == nil || found || len(pods)+len(duplicates) > 0 {
+			known = append(known, name)
+			continue
+		}
+		unknown = append(unknown, Drain{Node: name})
+		problems.Add(&purekube.ObjectError{Kind: "Node", Name: name, Err: purekube.ErrNotFound})
+	}
+	return known, unknown, problems.Err()
+}
+
+// withUnknown are all of the drains, sorted by name.
+func withUnknown(drains, unknown []Drain) []Drain {
+	drains = append(drains, unknown...)
+	slices.SortFunc(drains, func(a, b Drain) int { return cmp.Compare(a.Node, b.Node) })
 	return drains
 }
 

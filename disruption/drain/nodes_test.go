@@ -216,3 +216,58 @@ func TestDrainOfTwoNodesOneTooMany(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, podNames(s, after))
 }
+
+// With Options.Nodes, a node that is not among them and that no pod names has no outcome: its name may be misspelt. The
+// others are drained all the same.
+func TestNodeThatIsNotKnown(t *testing.T) {
+	x := disruption.NewIndex(threeNodes(maxUnavailable("3")), disruption.Options{})
+	notKnown := func(t *testing.T, err error, name string) {
+		t.Helper()
+		var e *purekube.ObjectError
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, purekube.ObjectError{Kind: "Node", Name: name, Err: purekube.ErrNotFound}, *e)
+	}
+	for _, budgets := range []Budgets{Recomputed, AsWritten} {
+		o := Options{Nodes: append(nodes(2), node("empty")), Budgets: budgets}
+		d, after, err := Node(x, "n00", o)
+		notKnown(t, err, "n00")
+		require.Equal(t, Drain{Node: "n00"}, d)
+		require.Same(t, x, after)
+		_, _, err = Node(x, "", o)
+		notKnown(t, err, "")
+
+		for name, play := range map[string]func(...string) ([]Drain, error){
+			"Nodes": func(names ...string) ([]Drain, error) {
+				drains, after, err := Nodes(x, names, o)
+				if err != nil {
+					require.Same(t, x, after)
+				}
+				return drains, err
+			},
+			"Each": func(names ...string) ([]Drain, error) { return Each(x, names, o) },
+			"Waves": func(names ...string) ([]Drain, error) {
+				plan, _, err := Waves(x, names, WaveOptions{Options: o})
+				drains := plan.Blocked
+				for _, w := range plan.Waves {
+					drains = append(drains, w.Drains...)
+				}
+				return drains, err
+			},
+		} {
+			drains, err := play("n0", "n00")
+			notKnown(t, err, "n00")
+			require.Len(t, drains, 2, name)
+			for _, d := range drains {
+				require.Equal(t, d.Node == "n00", d.Outcome == NoOutcome, "%s: %s", name, d.Node)
+			}
+			drains, err = play("empty")
+			require.NoError(t, err, "%s: it is a node without pods", name)
+			require.Equal(t, Now, drains[0].Outcome, name)
+			_, err = play("n2")
+			require.NoError(t, err, "%s: a pod names it", name)
+		}
+		_, err = Each(x, []string{"n00"}, Options{Budgets: budgets})
+		require.NoError(t, err, "without Nodes, a node without pods may exist")
+	}
+	require.Empty(t, Blockers(x, []Drain{{Node: "n00"}}, Options{Nodes: nodes(2)}))
+}

@@ -35,7 +35,7 @@ type Plan struct {
 	Waves []Wave `json:"waves,omitempty"`
 	// Blocked are the nodes in no wave, sorted by name: how each drains alone after the last wave. Refused names the
 	// pods in the way, with Eviction.Budget and Eviction.Shortfall. With the outcome InRounds the node does drain, but
-	// takes more rounds than WaveOptions.Rounds.
+	// takes more rounds than WaveOptions.Rounds. With NoOutcome the node is not known: see [Node].
 	Blocked []Drain `json:"blocked,omitempty"`
 }
 
@@ -80,8 +80,8 @@ type Wave struct {
 // wave if that matters. With AsWritten no pod is recreated, no status is computed again between the waves, and each
 // wave has one round.
 //
-// The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
-// options; then there is no plan.
+// The Index returned is the cluster after the last wave. The error is the error of [Node]. If the options are wrong,
+// there is no plan.
 //
 // Waves costs O(log n) for each pod that goes, and for each wave a look at each node of the group that is left, so n
 // waves of one node look n²/2 times. A look is short: a node that a budget refused is asked again when that budget has
@@ -97,7 +97,8 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 	}
 	var problems error
 	o.inventory, problems = newInventory(x, o.Options)
-	p := newPlanner(x, sortedOnce(nodes), o)
+	known, unknown, unknownErr := o.known(x, sortedOnce(nodes))
+	p := newPlanner(x, known, o)
 	var plan Plan
 	for more := true; more; {
 		more = false
@@ -117,6 +118,6 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 	for _, c := range p.left() {
 		left = append(left, c.name)
 	}
-	plan.Blocked = append(plan.Blocked, each(p.x, left, p.o.Options)...)
-	return plan, p.x, errors.Join(x.Err(), problems)
+	plan.Blocked = withUnknown(append(plan.Blocked, each(p.x, left, p.o.Options)...), unknown)
+	return plan, p.x, errors.Join(x.Err(), problems, unknownErr)
 }

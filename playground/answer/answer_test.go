@@ -128,7 +128,7 @@ func TestFixes(t *testing.T) {
 		fixes = append(fixes, b.Fixes...)
 	}
 	require.Contains(t, fixes, "with --force: no longer in the way, but something else is")
-	require.Contains(t, fixes, "with maxUnavailable 2: the node drains now")
+	require.Contains(t, fixes, "with maxUnavailable 2: drains now")
 }
 
 // A budget without a name may be of any namespace: no drain is answered.

@@ -271,7 +271,7 @@ func blockerOf(b drain.Blocker) Blocker {
 		out.Stops = "leaves " + count(len(b.Nodes), "node") + " unknown (" + names(b.Nodes) + ")"
 	}
 	for _, f := range b.Fixes[:min(len(b.Fixes), 4)] {
-		out.Fixes = append(out.Fixes, fixText(b, f))
+		out.Fixes = append(out.Fixes, b.FixText(f))
 	}
 	return out
 }
@@ -283,26 +283,4 @@ func names(nodes []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// fixText says what a change brings. Each was simulated, for some of the nodes that the cause stops.
-func fixText(b drain.Blocker, f drain.Fix) string {
-	of := count(f.Played, "node")
-	if f.Played < len(b.Nodes) {
-		of = count(f.Played, "simulated node")
-	}
-	when := "now"
-	if f.Rounds > 1 {
-		when = "in at most " + count(f.Rounds, "round")
-	}
-	one := f.Played == 1 && len(b.Nodes) == 1
-	switch {
-	case len(f.Frees) == 0 && one:
-		return fmt.Sprintf("%s: no longer in the way, but something else is", f)
-	case len(f.Frees) == 0:
-		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", f, len(f.Clears), of)
-	case one:
-		return fmt.Sprintf("%s: the node drains %s", f, when)
-	}
-	return fmt.Sprintf("%s: %d of %s drain %s", f, len(f.Frees), of, when)
 }
