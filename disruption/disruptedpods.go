@@ -37,7 +37,7 @@ func (x *Index) disruptedPods(st *budgetState) disruptedPods {
 		pod := x.pods.Find(key)
 		switch until := at.Add(x.options.deletionTimeout()); {
 		// D-14 needs to know which pod the entry is about, so that it stays whatever the creation times of the pods are.
-		case pod == nil && x.pods.Ambiguous(key) && until.After(x.now):
+		case x.pods.Ambiguous(key) && until.After(x.now):
 			keep(name, at, until)
 			continue
 		// The entry has done its work: the pod is gone, or has lost the label.
