@@ -110,10 +110,14 @@ func TestIndexWorkloadEvents(t *testing.T) {
 	require.Equal(t, want, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "of a ReplicaSet that was looked up")
 	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("example.com", "Y", ns, "web-rs"): {Object: rs}}
 	require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "the answer is about something else")
-	for _, need := range []purekube.Need{objectNeed("elsewhere", "web-rs"), scaleNeed("apps", "ReplicaSet", ns, "web-rs"),
+	for _, need := range []purekube.Need{objectNeed("z-elsewhere", "web-rs"), scaleNeed("apps", "ReplicaSet", ns, "web-rs"),
 		{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: ns, Name: "web-rs"}} {
 		s.Answers = map[purekube.Need]purekube.Answer{need: {Object: rs}}
 		require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "%v is not the object of a ReplicaSet in the namespace", need)
+	}
+	for _, answer := range []purekube.Answer{{Object: replicaSet("web-rs", "other", three)}, {}} {
+		s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "web-rs"): answer}
+		require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "the ReplicaSet is not the Deployment's")
 	}
 }
 
