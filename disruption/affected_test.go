@@ -69,6 +69,7 @@ func TestIndexPodEvents(t *testing.T) {
 			oldObj: pod("a"), newObj: pod("a"), want: []purekube.Key{key("listing")}},
 		{name: "DisruptionTarget", reason: "it has a plan of its own", oldObj: pod("a"), newObj: pod("a", target("True", "x", 0)), want: []purekube.Key{podNamed("a")}},
 		{name: "DisruptionTarget cleared", reason: "it had one", oldObj: pod("a", target("True", "x", 0)), newObj: pod("a"), want: []purekube.Key{podNamed("a")}},
+		{name: "DisruptionTarget False", reason: "nothing is left to clear", oldObj: pod("a"), newObj: pod("a", target("False", "", 0))},
 		{name: "of another namespace", reason: "no budget there", newObj: pod("a", func(p *corev1.Pod) { p.Namespace = "elsewhere" })},
 		{name: "no name", reason: "not an object of a cluster", newObj: pod("")},
 	} {
@@ -109,6 +110,15 @@ func TestIndexWorkloadEvents(t *testing.T) {
 	require.Equal(t, want, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "of a ReplicaSet that was looked up")
 	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("example.com", "Y", ns, "web-rs"): {Object: rs}}
 	require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "the answer is about something else")
+	for _, need := range []purekube.Need{objectNeed("z-elsewhere", "web-rs"), scaleNeed("apps", "ReplicaSet", ns, "web-rs"),
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: ns, Name: "web-rs"}} {
+		s.Answers = map[purekube.Need]purekube.Answer{need: {Object: rs}}
+		require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "%v is not the object of a ReplicaSet in the namespace", need)
+	}
+	for _, answer := range []purekube.Answer{{Object: replicaSet("web-rs", "other", three)}, {}} {
+		s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "web-rs"): answer}
+		require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "the ReplicaSet is not the Deployment's")
+	}
 }
 
 // A Deployment's event concerns the pods whose ReplicaSet names it.

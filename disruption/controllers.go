@@ -344,13 +344,15 @@ func groupOf(apiVersion string) string {
 // owner.
 func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string) {
 	for rs := range w.byDeployment.Versions(w.hash.Term(0, namespace, deployment)) {
-		if rs.Namespace == namespace && deploymentOf(rs) == deployment {
+		// An object is also found by what it was: another Deployment may have adopted the ReplicaSet since.
+		if deploymentOf(rs) == deployment {
 			names = append(names, rs.Name)
 		}
 	}
-	for l, answer := range w.all.From(lookupKey{group: "apps", kind: replicaSetKind, namespace: namespace}) {
-		if l.groupKind() != (schema.GroupKind{Group: "apps", Kind: replicaSetKind}) || l.subresource != "" ||
-			l.namespace != namespace {
+	first := lookupKey{group: "apps", kind: replicaSetKind, namespace: namespace}
+	for l, answer := range w.all.From(first) {
+		prefix := l
+		if prefix.name, prefix.version = "", ""; prefix != first {
 			break
 		}
 		// Pods name it by the name that was looked up, even if the answer has an object of another name.

@@ -38,7 +38,7 @@ func (x *Index) disruptedPods(st *budgetState) disruptedPods {
 		switch until := at.Add(x.options.deletionTimeout()); {
 		// Several pods have the name, and D-14 needs to know which of them the entry is about. So the entry stays, whatever
 		// their creation times are.
-		case pod == nil && x.pods.Ambiguous(key) && until.After(x.now):
+		case x.pods.Ambiguous(key) && until.After(x.now):
 			keep(name, at, until)
 			continue
 		// The entry has done its work: the pod is gone, or has lost the label.

@@ -109,9 +109,9 @@ func (s wantedScale) changed(by int32, refs ...metav1.OwnerReference) *wantedSca
 		if is.references == 0 {
 			s.total -= int64(found.scale)
 			controllers.Delete(id)
-			continue
+		} else {
+			controllers.Set(id, is)
 		}
-		controllers.Set(id, is)
 	}
 	s.controllers, s.sum = controllers.Map(), s.by.options.total(s.total)
 	return &s

@@ -93,6 +93,17 @@ func TestSumOfAControllerThatReturns(t *testing.T) {
 	}
 }
 
+// The needs of a result are the caller's: what is written to them is not in the next result of the Index.
+func TestNeedsAreTheCallers(t *testing.T) {
+	x := NewIndex(web(budget(maxUnavailable("1")), 3, pod("a", by("x/v1", "Y", "y"))), Options{})
+	for range 2 {
+		r, err := x.Plan(key("web"))
+		require.NoError(t, err)
+		require.Equal(t, []purekube.Need{scaleNeed("x", "Y", ns, "y")}, r.Needs)
+		r.Needs[0].Name = "another"
+	}
+}
+
 // Two references with one UID, of which one leads to a Deployment: kube-controller-manager counts whichever pod comes
 // first, and the sum of many controllers does so too, built at once or a pod at a time (D-39).
 func TestSumOfManyControllersWithOneUID(t *testing.T) {

@@ -213,8 +213,9 @@ func (o Options) forbidsAtAnyScale(spec *policyv1.PodDisruptionBudgetSpec) bool 
 	case spec.MinAvailable.Type != intstr.String:
 		return false
 	}
-	percentage, err := strconv.Atoi(strings.TrimSuffix(spec.MinAvailable.StrVal, "%"))
-	return err == nil && percentage >= 100
+	// There is no error: desiredHealthy has read the percentage.
+	percentage, _ := strconv.Atoi(strings.TrimSuffix(spec.MinAvailable.StrVal, "%"))
+	return percentage >= 100
 }
 
 // countsPods is D-13: whether the number of existing pods replaces a sum of scales that cannot be computed. With

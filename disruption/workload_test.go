@@ -29,11 +29,15 @@ func TestWorkloadOf(t *testing.T) {
 	going := statefulSet("going", ptr.To(int32(2)))
 	going.DeletionTimestamp = ptr.To(ago(0))
 	lookedUp := replicaSet("looked-up", "web", ptr.To(int32(7)))
+	ofADeployment := replicationController("of-a-deployment", ptr.To(int32(3)))
+	ofADeployment.ObjectMeta = owned(ofADeployment.ObjectMeta, "apps/v1", "Deployment", "web")
+	ofARollout := replicaSet("of-a-rollout", "", ptr.To(int32(2)))
+	ofARollout.ObjectMeta = owned(ofARollout.ObjectMeta, "argoproj.io/v1alpha1", "Rollout", "web")
 	s := Snapshot{
 		Now:                    now,
-		ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(3)))},
+		ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(3))), ofADeployment},
 		StatefulSets:           []*appsv1.StatefulSet{statefulSet("plain", nil), numbered, going},
-		ReplicaSets:            []*appsv1.ReplicaSet{replicaSet("rs", "web", ptr.To(int32(2)))},
+		ReplicaSets:            []*appsv1.ReplicaSet{replicaSet("rs", "web", ptr.To(int32(2))), ofARollout},
 		Deployments:            []*appsv1.Deployment{deployment("web", ptr.To(int32(9)))},
 		Answers: map[purekube.Need]purekube.Answer{
 			objectNeed(ns, "looked-up"):                   {Object: lookedUp},
@@ -42,6 +46,7 @@ func TestWorkloadOf(t *testing.T) {
 			objectNeed(ns, "failed"):                      {Err: errors.New("timeout")},
 			scaleNeed("example.com", "Game", ns, "game"):  scaleOf("uid-game", 6),
 			scaleNeed("example.com", "Game", ns, "other"): scaleOf("uid-of-another", 6),
+			{APIVersion: "a/b/c", Kind: "ReplicationController", Namespace: ns, Name: "missing", Subresource: "scale"}: scaleOf("uid-missing", 6),
 		},
 	}
 	ownRS := Workload{Recreates: true, Replicas: 2, Object: s.ReplicaSets[0], Deployment: s.Deployments[0]}
@@ -59,7 +64,7 @@ func TestWorkloadOf(t *testing.T) {
 			need(scaleNeed("apps", "ReplicationController", ns, "rc"))},
 		{"another kind of the core group", "not the ReplicationController of that name and UID", ref("v1", "Node", "rc"), Workload{MayRecreate: true}},
 		{"a ReplicationController that the snapshot lacks", "its scale says", ref("v1", "ReplicationController", "missing"),
-			need(scaleNeed("", "ReplicationController", ns, "missing"))},
+			need(scaleNeed("", "ReplicationController", ns, "missing"))}, // the answer for a/b/c is not one for the core group
 		{"another ReplicationController of that name", "the cache may be behind: as upstream, the scale says", another(ref("v1", "ReplicationController", "rc")),
 			need(scaleNeed("", "ReplicationController", ns, "rc"))},
 		{"a StatefulSet", "without replicas it wants one, and makes one after the other", ref("apps/v1", "StatefulSet", "plain"),
@@ -72,6 +77,10 @@ func TestWorkloadOf(t *testing.T) {
 		{"a StatefulSet that the snapshot lacks", "its scale says", ref("apps/v1", "StatefulSet", "missing"), need(scaleNeed("apps", "StatefulSet", ns, "missing"))},
 		{"another StatefulSet of that name", "the same", another(ref("apps/v1", "StatefulSet", "plain")), need(scaleNeed("apps", "StatefulSet", ns, "plain"))},
 		{"a ReplicaSet", "what it wants itself, and not its Deployment", ref("apps/v1", "ReplicaSet", "rs"), ownRS},
+		{"a ReplicaSet of another controller", "no Deployment, although one has the name and UID of the Rollout", ref("apps/v1", "ReplicaSet", "of-a-rollout"),
+			Workload{Recreates: true, Replicas: 2, Object: ofARollout}},
+		{"a ReplicationController of a Deployment", "no Deployment controls one", ref("v1", "ReplicationController", "of-a-deployment"),
+			Workload{Recreates: true, Replicas: 3, Object: ofADeployment}},
 		{"a ReplicaSet of the old group", "the same", ref("extensions/v1beta1", "ReplicaSet", "rs"), ownRS},
 		{"the ReplicaSet of another group", "another kind", ref("example.com/v1", "ReplicaSet", "rs"),
 			need(scaleNeed("example.com", "ReplicaSet", ns, "rs"))},

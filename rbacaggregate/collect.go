@@ -207,7 +207,7 @@ func (e *evaluation) without(a, b []rule) []rule {
 // copyOf returns copies of the rules, of all five fields. The slice is never nil. An empty slice is a decision, "no
 // rules"; nil rules in an action leave rules of other field managers (D-20).
 func copyOf(rules []rule) []rbacv1.PolicyRule {
-	entries := 0
+	var entries int
 	for _, r := range rules {
 		entries += len(r.Verbs) + len(r.APIGroups) + len(r.Resources) + len(r.ResourceNames) + len(r.NonResourceURLs)
 	}

@@ -3,6 +3,7 @@ package rbacaggregate
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,4 +74,12 @@ func TestCopiesShareNothing(t *testing.T) {
 	copied[0].APIGroups[0] = "policy"
 	require.Equal(t, []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{"policy"}, Resources: []string{}}, *rules[1].PolicyRule}, copied)
 	require.Equal(t, of("get", "apps"), rules[0])
+}
+
+// All lists of all rules are in one array: beside it, only the slice of the rules is allocated.
+func TestCopiesAreInOneArray(t *testing.T) {
+	twenty := slices.Repeat([]string{"x"}, 20)
+	all := rule{PolicyRule: &rbacv1.PolicyRule{
+		Verbs: twenty, APIGroups: twenty, Resources: twenty, ResourceNames: twenty, NonResourceURLs: twenty}}
+	require.EqualValues(t, 2, testing.AllocsPerRun(5, func() { copyOf([]rule{all, all}) }))
 }

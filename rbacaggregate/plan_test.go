@@ -425,6 +425,16 @@ func TestPlanAllError(t *testing.T) {
 	require.Empty(t, outcomes)
 }
 
+// A name that several ClusterRoles have has its place among the aggregated ones.
+func TestPlanAllSortsAmbiguousNames(t *testing.T) {
+	outcomes, err := PlanAll(snapshotOf(sum("b", "", "is"), plain("a", "", pods), plain("a", "", nodes)), Options{})
+	require.NoError(t, err)
+	require.Len(t, outcomes, 2)
+	require.Equal(t, Key("a"), outcomes[0].Key)
+	require.ErrorIs(t, outcomes[0].Err, purekube.ErrDuplicate)
+	require.Equal(t, Key("b"), outcomes[1].Key)
+}
+
 func TestKeyOf(t *testing.T) {
 	require.Equal(t, purekube.Key{Kind: "ClusterRole", Name: "sum"}, KeyOf(plain("sum", "")))
 	stray := plain("sum", "")
