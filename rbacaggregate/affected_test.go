@@ -1,14 +1,12 @@
 package rbacaggregate
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
 )
@@ -174,44 +172,6 @@ func TestAffectedBySelectorThatMatchesFirst(t *testing.T) {
 	}
 }
 
-// A change of labels alone, where roles have many selectors: what is not named has the same plan as before.
-func TestAffectedByLabelsMissesNothing(t *testing.T) {
-	named, unnamed := 0, 0
-	for seed := range uint64(1500) {
-		r := rand.New(rand.NewPCG(seed, 15))
-		roles := randomRoles(r, seed%2 == 0)
-		for _, role := range roles {
-			if role.AggregationRule != nil {
-				selectors := &role.AggregationRule.ClusterRoleSelectors
-				for _, kind := range r.Perm(6)[:3] {
-					*selectors = append(*selectors, byLabel(string(rune('a'+kind))))
-				}
-			}
-		}
-		newObj := roles[r.IntN(len(roles))].DeepCopy()
-		newObj.Labels = map[string]string{}
-		for _, kind := range r.Perm(6)[:r.IntN(4)] {
-			newObj.Labels[string(rune('a'+kind))] = "true"
-		}
-		before := NewIndex(Snapshot{ClusterRoles: roles}, Options{})
-		after, affected := before.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{newObj}})
-		for _, role := range roles {
-			a, errA := before.Plan(Key(role.Name))
-			b, errB := after.Plan(Key(role.Name))
-			require.NoError(t, errA)
-			require.NoError(t, errB)
-			if _, found := slices.BinarySearchFunc(affected, Key(role.Name), purekube.Key.Compare); found {
-				named++
-				continue
-			}
-			unnamed++
-			require.Empty(t, cmp.Diff(a, b), "seed %d: %s is not named", seed, role.Name)
-		}
-	}
-	require.Greater(t, named, 1000, "too few keys are named")
-	require.Greater(t, unnamed, 1000, "too few keys are not named")
-}
-
 // after returns the snapshot with newObj in the place of oldObj.
 func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
 	var after Snapshot
@@ -224,13 +184,4 @@ func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
 		after.ClusterRoles = append(after.ClusterRoles, newObj)
 	}
 	return after
-}
-
-func spoilSelectors(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
-	for _, role := range roles {
-		if role.AggregationRule != nil && r.IntN(4) == 0 {
-			role.AggregationRule.ClusterRoleSelectors = append([]metav1.LabelSelector{badSelector()}, role.AggregationRule.ClusterRoleSelectors...)
-		}
-	}
-	return roles
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
 )
@@ -289,15 +288,6 @@ func TestExplainBootstrapAdmin(t *testing.T) {
 	}, paths)
 	last := e.Reasons[len(e.Reasons)-1]
 	require.Equal(t, Reason{Code: ReasonRulesDiffer, Message: fmt.Sprintf("%d rules are added", len(e.Rules))}, last)
-}
-
-// What the key of a reason names is a path in the object.
-func TestReasonFieldIsAPath(t *testing.T) {
-	r := sum("sum", "", "is")
-	r.AggregationRule.ClusterRoleSelectors = append([]metav1.LabelSelector{badSelector()}, r.AggregationRule.ClusterRoleSelectors...)
-	e, _ := NewIndex(snapshotOf(r), Options{}).Explain(Key("sum"))
-	require.Equal(t, "aggregationRule.clusterRoleSelectors[0]", e.Reasons[0].Field)
-	require.Equal(t, "aggregationRule.clusterRoleSelectors[1]", e.Reasons[1].Field)
 }
 
 // Programs print explanations and changes: the names of their fields stay.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 var (
@@ -394,24 +393,6 @@ func TestD11_BootstrapRoles(t *testing.T) {
 	}
 }
 
-// A new label reaches all three levels with one plan.
-func TestD11_NewRoleForView(t *testing.T) {
-	crd := plain("crd-view", "", on("widgets", "get"))
-	crd.Labels = map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-	s := Snapshot{ClusterRoles: append(load(t, "converged.yaml"), crd)}
-
-	var written []string
-	for _, outcome := range planAll(s, Options{}) {
-		require.True(t, contains(outcome.Result.Actions[0].(SetRules).Rules, crd.Rules[0]))
-		written = append(written, outcome.Key.Name)
-	}
-	require.Equal(t, []string{"admin", "edit", "view"}, written)
-
-	outcomes := planAll(s, Options{MatchUpstream: purekube.V1_36})
-	require.Len(t, outcomes, 1)
-	require.Equal(t, Key("view"), outcomes[0].Key, "upstream begins with the first level")
-}
-
 // What is wrong with the snapshot as a whole is PlanAll's error and no outcome.
 func TestPlanAllError(t *testing.T) {
 	outcomes, err := PlanAll(snapshotOf(nil, plain("", ""), sum("sum", "", "is"), plain("a", "is", pods)), Options{})
@@ -473,30 +454,6 @@ func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
 	upstream, err := Plan(Snapshot{ClusterRoles: roles}, Key("a"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, upstream.Actions[0].(SetRules).Rules)
-}
-
-// Plan, carry out with an API server, plan again: nothing is left to do.
-func TestConverges(t *testing.T) {
-	server := apiserver.New()
-	for _, role := range load(t, "bootstrap.yaml") {
-		server.Put(role)
-	}
-	snapshot := func() Snapshot { return Snapshot{ClusterRoles: apiserver.List[rbacv1.ClusterRole](server)} }
-	outcomes, err := PlanAll(snapshot(), Options{})
-	require.NoError(t, err)
-	require.Len(t, outcomes, 3)
-	for _, o := range outcomes {
-		require.NoError(t, o.Err)
-		for _, a := range o.Result.Actions {
-			_, err := server.Do(a.Request(nil))
-			require.NoError(t, err)
-		}
-	}
-	for _, o := range []Options{{}, upstream} {
-		outcomes, err = PlanAll(snapshot(), o)
-		require.NoError(t, err)
-		require.Empty(t, outcomes)
-	}
 }
 
 // A namespace, which a ClusterRole has not, makes no difference: the name is the key.

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
@@ -395,28 +394,6 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 	}
 }
 
-// PreviewRole says of a ClusterRole what Preview says of it, to the order of the rules, in both modes.
-func TestPreviewOfOneIsThatOfAll(t *testing.T) {
-	compared := 0
-	for seed := range seed.Each(t, 200) {
-		r := rand.New(rand.NewPCG(seed, 13))
-		s := Snapshot{ClusterRoles: randomRoles(r, true)}
-		if seed%4 == 0 {
-			spoilSelectors(r, s.ClusterRoles)
-		}
-		write := randomRoles(r, true)[0]
-		for _, o := range []Options{{}, upstream} {
-			changes, _ := NewIndex(s, o).Preview(write)
-			for _, want := range changes {
-				got, _ := NewIndex(s, o).PreviewRole(write, want.Key)
-				require.Empty(t, cmp.Diff(want, got), "seed %d: %s (%+v)", seed, want.Key.Name, o)
-				compared++
-			}
-		}
-	}
-	require.Greater(t, compared, 400, "too few writes changed anything")
-}
-
 // difference returns the rules in a that are not in b, each once.
 func difference(a, b []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
@@ -426,96 +403,4 @@ func difference(a, b []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		}
 	}
 	return rules
-}
-
-// The end state against upstream's passes, played one by one in random order: none less than any order
-// comes to, and the same rules where the order does not count. It does in cycles, and where a role may
-// keep rules that it has no source for (D-20): if a pass over it comes before those over its sources, it may
-// have been given others meanwhile. Where the managedFields were left out of the cache, the controller may own the
-// rules or not.
-func TestEndStateAgainstUpstreamPasses(t *testing.T) {
-	managers := []string{"", fieldManager, "kubectl"}
-	settledIn, more := 0, 0
-	for seed := range seed.Each(t, 600) {
-		r := rand.New(rand.NewPCG(seed, 11))
-		cycles := seed%2 == 0
-		roles := randomRoles(r, cycles)
-		exact := !cycles && seed%3 == 0
-		for _, role := range roles {
-			m := managers[r.IntN(3)]
-			if exact {
-				m = fieldManager
-			}
-			if m != "" {
-				role.ManagedFields = []metav1.ManagedFieldsEntry{
-					{Manager: m, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:rules":{}}`)}},
-				}
-			}
-		}
-		x := NewIndex(Snapshot{ClusterRoles: roles}, upstream)
-		end, ok := upstreamPasses(t, r, roles)
-		if !ok {
-			continue // it goes on for ever
-		}
-		settledIn++
-		one, all := x.evaluate(&ruleIDs{}, false), x.evaluate(&ruleIDs{}, true)
-		for _, role := range end {
-			want := role.Rules
-			for _, e := range []*evaluation{one, all} {
-				_, may := e.left(x.objects.Find(nameOf(role.Name)), x.newProblems())
-				got := copyOf(may)
-				require.Empty(t, difference(want, got), "seed %d: %s has more", seed, role.Name)
-				if len(difference(got, want)) > 0 {
-					require.False(t, exact, "seed %d: %s has less: %v", seed, role.Name, difference(got, want))
-					more++
-				}
-			}
-		}
-	}
-	if seed.Single() {
-		return
-	}
-	require.Greater(t, settledIn, 500)
-	require.Greater(t, more, 0, "no cycle in which the order counts: the test shows less than it says")
-}
-
-// upstreamPasses lets upstream's passes over single roles happen in random order until none writes.
-func upstreamPasses(t testing.TB, r *rand.Rand, roles []*rbacv1.ClusterRole) (end []*rbacv1.ClusterRole, ok bool) {
-	t.Helper()
-	for _, role := range roles {
-		role = role.DeepCopy()
-		if len(role.ManagedFields) == 0 && r.IntN(2) == 0 {
-			role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
-		}
-		end = append(end, role)
-	}
-	for range 100 {
-		wrote := false
-		for _, i := range r.Perm(len(end)) {
-			role := end[i]
-			if role.AggregationRule == nil {
-				continue
-			}
-			rules := sumOfSources(t, end, role, written)
-			if equality.Semantic.DeepEqual(rules, role.Rules) {
-				continue
-			}
-			owner := ""
-			if len(role.ManagedFields) > 0 {
-				owner = role.ManagedFields[0].Manager
-			}
-			if len(rules) == 0 && owner != fieldManager {
-				continue // an apply without rules leaves another manager's rules alone
-			}
-			role.Rules, wrote = rules, true
-			if len(rules) > 0 {
-				// From a forced apply on the controller is the only owner.
-				role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
-			}
-		}
-		if !wrote {
-			return end, true
-		}
-	}
-	return nil, false
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,28 +13,6 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/seed"
 )
-
-// One level as upstream does it, against the simple implementation, rule by rule.
-func TestMatchUpstreamAgainstOracle(t *testing.T) {
-	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
-		o := Options{MatchUpstream: purekube.V1_36}
-		for _, r := range roles {
-			got, err := Plan(Snapshot{ClusterRoles: roles}, Key(r.Name), o)
-			require.NoError(t, err, at)
-			var want Result
-			if r.AggregationRule != nil {
-				if sum := sumOfSources(t, roles, r, written); !equality.Semantic.DeepEqual(sum, r.Rules) {
-					set := SetRules{Name: r.Name, Rules: sum}
-					if len(sum) == 0 {
-						set.Rules = nil
-					}
-					want.Actions = []Action{set}
-				}
-			}
-			require.Empty(t, cmp.Diff(want, got), "%s: %s", at, r.Name)
-		}
-	})
-}
 
 // D-11 with cycles: the sets are those of the simple least fixed point; and the order is one in which
 // summing up the written rules, as upstream does, changes nothing.

@@ -195,21 +195,3 @@ func TestChangedClaimOfWhichThereAreTwo(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Empty(t, r.Actions, "no other claim is made")
 }
-
-// Of several claims for one entry the first by name is taken that stays, whatever the order of the snapshot.
-func TestFirstOfManyClaimsForOneEntry(t *testing.T) {
-	var all []*resourcev1.ResourceClaim
-	for i := range 9 {
-		c := newClaim(fmt.Sprint("c-", i), madeFor("p", "gpu"))
-		if i == 0 {
-			claimDeleting(c)
-		}
-		all = append(all, c)
-	}
-	for range all {
-		all = append(all[1:], all[0])
-		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: all, Templates: templates(newTemplate("gpu"))}, podKey("p"), Options{})
-		require.NoError(t, err)
-		require.Equal(t, []string{"SetClaimStatuses ml/p: gpu=c-1"}, lines(r.Actions))
-	}
-}

@@ -60,30 +60,6 @@ func parsing(b *testing.B, ips []*networkingv1.IPAddress) time.Duration {
 	return best
 }
 
-func BenchmarkPlan(b *testing.B) {
-	s := largeCluster(1_000, 100_000, 4)
-	for _, name := range []string{"around", "cidr-00000", "cidr-00002"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := servicecidr.Plan(s, servicecidr.Key(name), careful); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkCheckDeletion(b *testing.B) {
-	s := largeCluster(1_000, 100_000, 4)
-	b.ReportAllocs()
-	for b.Loop() {
-		if d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("cidr-00000"), 0); err != nil || d.Safe {
-			b.Fatal(d, err)
-		}
-	}
-}
-
 // A manifest may have as many prefixes as it has addresses. Each address is searched for among them.
 func BenchmarkCheckDeletionOfManyPrefixes(b *testing.B) {
 	for _, n := range []int{1_000, 4_000, 16_000} {

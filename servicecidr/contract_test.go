@@ -3,6 +3,7 @@ package servicecidr_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,6 +40,12 @@ var theContract = contract.Core[*servicecidr.Index, servicecidr.Snapshot, servic
 	},
 	Also: func(t testing.TB, _ *servicecidr.Index, key purekube.Key, out servicecidr.Outcome, e servicecidr.Explanation) {
 		require.True(t, e.Deletion.Safe || len(removed([]servicecidr.Outcome{out})) == 0, "%s goes, and that is not safe", key)
+		saysWhat := func(codes ...servicecidr.Code) bool {
+			return slices.ContainsFunc(e.Reasons, func(r servicecidr.Reason) bool { return slices.Contains(codes, r.Code) })
+		}
+		writes := saysWhat(servicecidr.ReasonUnprotected, servicecidr.ReasonConditionDiffers, servicecidr.ReasonRemovable)
+		require.Equal(t, len(out.Result.Actions) > 0, writes, "Explain and Plan agree on %s", key)
+		require.Equal(t, !out.Result.RecheckAt.IsZero(), saysWhat(servicecidr.ReasonGracePeriod), "Explain and Plan agree on %s", key)
 	},
 	Ignored: cmp.Options{cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")},
 	// These are the keys of upstream's queue.

@@ -27,6 +27,7 @@ func TestBR3103_TheGracePeriodCountsFromTheLaterOfTimestampAndFirstSight(t *test
 		{"seen later", "the first sight is the later one", sightings{uid("x"): after(3)}, after(11), careful, after(13)},
 		{"seen later, a nanosecond early", "not yet", sightings{uid("x"): after(3)}, after(13).Add(-1), careful, after(13)},
 		{"seen later, the moment itself", "over", sightings{uid("x"): after(3)}, after(13), careful, time.Time{}},
+		{"seen later, both still to come", "the first sight is the later one", sightings{uid("x"): after(3)}, after(5), careful, after(13)},
 		{"seen earlier", "the API server's clock is ahead: the deletion timestamp is the later one",
 			sightings{uid("x"): after(-5)}, after(9), careful, after(10)},
 		{"seen earlier, over", "both are over", sightings{uid("x"): after(-5)}, after(10), careful, time.Time{}},
@@ -132,6 +133,9 @@ func TestD1_TheRecordOfDeletionsComesBeforeTheirTimestamps(t *testing.T) {
 	require.Equal(t, []string{"b"}, removed(planAll(s, careful)), "seen at once: the timestamps decide")
 	delete(s.DeletionSeen, uid("b"))
 	require.Empty(t, removed(planAll(s, careful)), "when b goes is not known, so a may not rely on it")
+	d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("b"), 0)
+	require.NoError(t, err)
+	require.False(t, d.Safe, "nor may b rely on a: what is seen later comes later")
 	s.DeletionSeen = sightings{}
 	require.Empty(t, removed(planAll(s, careful)), "neither has been seen")
 	require.Equal(t, []string{"a", "b"}, removed(planAll(s, upstream)))

@@ -1,7 +1,6 @@
 package servicecidr_test
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"testing"
 
@@ -101,39 +100,6 @@ func TestExplain_NotFound(t *testing.T) {
 	require.Empty(t, e)
 }
 
-// An explanation agrees with the plan.
-func TestPropExplainIsThePlan(t *testing.T) {
-	seen := map[servicecidr.Code]int{}
-	forSeeds(t, 800, func(t *testing.T, seed uint64, r *rand.Rand) {
-		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
-		for _, o := range modes() {
-			all, _ := servicecidr.NewIndex(s, o).ExplainAll()
-			for _, e := range all {
-				plan, _ := servicecidr.Plan(s, e.Key, o)
-				require.Equal(t, planOf(e), plan.Actions != nil, "seed %d, %s: %v, %v", seed, e.Key, e.Reasons, plan)
-				require.Equal(t, e.Reasons[0].Code == servicecidr.ReasonGracePeriod, !plan.RecheckAt.IsZero(), "seed %d, %s", seed, e.Key)
-				for _, reason := range e.Reasons {
-					seen[reason.Code]++
-				}
-			}
-		}
-	})
-	if len(seen) > 5 {
-		require.Len(t, seen, 17, "every code is seen: %v", seen)
-	}
-}
-
-// planOf says whether the explanation says that the plan writes.
-func planOf(e servicecidr.Explanation) bool {
-	for _, r := range e.Reasons {
-		switch r.Code {
-		case servicecidr.ReasonUnprotected, servicecidr.ReasonConditionDiffers, servicecidr.ReasonRemovable:
-			return true
-		}
-	}
-	return false
-}
-
 func TestOrphan_Service(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
@@ -152,19 +118,4 @@ func TestOrphan_Service(t *testing.T) {
 			require.Equal(t, tc.want, service.String(), tc.reason)
 		})
 	}
-}
-
-// Two IPAddresses of one name are a snapshot's mistake. The answer does not depend on which comes first.
-func TestOrphans_TwoOfOneName(t *testing.T) {
-	a, b := ip("10.0.0.7"), ip("10.0.0.7")
-	b.Spec.ParentRef = &networkingv1.ParentReference{Resource: "services", Namespace: "a", Name: "first"}
-	var got [][]servicecidr.Orphan
-	for _, addresses := range [][]*networkingv1.IPAddress{{a, b, a}, {b, a, b}} {
-		s := servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"))), IPAddresses: addresses}
-		d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("x"), 0)
-		require.NoError(t, err)
-		got = append(got, d.Orphans)
-	}
-	require.Len(t, got[0], 2)
-	require.Empty(t, diff(got[0], got[1]))
 }

@@ -189,14 +189,6 @@ func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}))
 }
 
-// compareErrors lets outcomes be compared by the text of their errors.
-var compareErrors = cmp.Comparer(func(a, b error) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return a.Error() == b.Error()
-})
-
 func outcomeOf(outcomes []servicecidr.Outcome, name string) servicecidr.Outcome {
 	i := slices.IndexFunc(outcomes, func(o servicecidr.Outcome) bool { return o.Key.Name == name })
 	if i < 0 {

@@ -1,8 +1,6 @@
 package servicecidr_test
 
 import (
-	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -156,55 +154,8 @@ func randomSightings(r *rand.Rand) sightings {
 	return seen
 }
 
-func deepCopy(s servicecidr.Snapshot) servicecidr.Snapshot {
-	c := servicecidr.Snapshot{Now: s.Now, DeletionSeen: maps.Clone(s.DeletionSeen)}
-	for _, x := range s.ServiceCIDRs {
-		c.ServiceCIDRs = append(c.ServiceCIDRs, x.DeepCopy())
-	}
-	for _, x := range s.IPAddresses {
-		c.IPAddresses = append(c.IPAddresses, x.DeepCopy())
-	}
-	return c
-}
-
 func modes() []servicecidr.Options {
 	return []servicecidr.Options{careful, upstream}
-}
-
-// Whatever the rules say when everything is looked at, is what is planned.
-func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
-	kinds := map[string]int{}
-	forSeeds(t, 6000, func(t *testing.T, seed uint64, r *rand.Rand) {
-		s := randomSnapshot(r, nasty{specs: seed%2 == 0})
-		for _, o := range modes() {
-			all := planAll(s, o)
-			for _, x := range s.ServiceCIDRs {
-				want := oraclePlan(s, x, o)
-				got := outcomeOf(all, x.Name).Result
-				require.Empty(t, diff(want, got), "seed %d, %+v, %s", seed, o, x.Name)
-				switch {
-				case want.Empty():
-					kinds["nothing"]++
-				case len(want.Actions) == 0:
-					kinds["recheck"]++
-				default:
-					kinds[fmt.Sprintf("%T", want.Actions[0])]++
-				}
-			}
-		}
-		for _, x := range s.ServiceCIDRs {
-			d, _ := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key(x.Name), 0)
-			want := oracleOrphans(s, x)
-			slices.SortFunc(want, netip.Addr.Compare)
-			require.Empty(t, diff(slices.Compact(want), addressesOf(d.Orphans)), "seed %d, %s", seed, x.Name)
-		}
-	})
-	if !seed.Single() {
-		require.Len(t, kinds, 5, "%v", kinds)
-		for kind, n := range kinds {
-			require.Greater(t, n, 1000, "%s is rare: %v", kind, kinds)
-		}
-	}
 }
 
 // Carried out, a plan leaves nothing to do; and step by step, in any order of objects and with

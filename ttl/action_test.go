@@ -73,6 +73,8 @@ func TestApply(t *testing.T) {
 
 	other.UID = ""
 	require.Equal(t, "15", a.Apply(other).Annotations[Annotation], "a manifest without a UID is taken for the node")
+	a.UID = ""
+	require.Equal(t, "15", a.Apply(n).Annotations[Annotation], "an action without a UID is for whatever node has the name")
 }
 
 func TestString(t *testing.T) {

@@ -9,28 +9,6 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// A step that moves affects every node, once; the node after it only itself.
-func TestIndexAStepAffectsEveryNodeOnce(t *testing.T) {
-	x := NewIndex(Snapshot{Nodes: fleet(100, "0")}, Options{})
-	up, affected := x.With(Snapshot{Nodes: []*corev1.Node{node("z1", absent)}})
-	require.Equal(t, 1, up.Step())
-	require.Len(t, affected, 101)
-	_, affected = up.With(Snapshot{Nodes: []*corev1.Node{node("z2", absent)}})
-	require.Equal(t, []purekube.Key{Key("z2")}, affected)
-	require.Equal(t, 0, x.Step(), "the index itself does not change")
-
-	back, affected := up.Without(Snapshot{Nodes: []*corev1.Node{node("z1", absent)}})
-	require.Equal(t, 1, back.Step(), "100 nodes are allowed in step 1 as well (BR-19-06)")
-	require.Equal(t, []purekube.Key{Key("z1")}, affected)
-
-	many, affected := x.With(Snapshot{Nodes: fleet(2001, "300")})
-	require.Equal(t, 4, many.Step(), "one step for each node that comes: 2,001 nodes are settled in step 4")
-	require.Len(t, affected, 2001)
-	outcomes, err := many.PlanAll()
-	require.NoError(t, err)
-	require.Empty(t, outcomes)
-}
-
 // A controller that starts hears of one node after the other. Recover takes it to the step that the
 // nodes were written for.
 func TestIndexRecover(t *testing.T) {

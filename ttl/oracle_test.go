@@ -1,8 +1,6 @@
 package ttl
 
 import (
-	"testing"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,15 +33,6 @@ func (c *cluster) remove() {
 	}
 }
 
-func (c *cluster) resize(nodes int) {
-	for c.nodes < nodes {
-		c.add()
-	}
-	for c.nodes > nodes {
-		c.remove()
-	}
-}
-
 // annotation stands for "no annotation" when it is absent.
 const absent = "\x00absent"
 
@@ -66,28 +55,6 @@ func fleet(count int, annotation string) []*corev1.Node {
 		}
 	}
 	return nodes
-}
-
-// apply carries the outcomes out on the nodes, in a new slice.
-func apply(t testing.TB, nodes []*corev1.Node, outcomes []Outcome) []*corev1.Node {
-	t.Helper()
-	actions := map[string]SetTTL{}
-	for _, o := range outcomes {
-		for _, a := range o.Result.Actions {
-			actions[o.Key.Name] = a.(SetTTL)
-		}
-	}
-	after := make([]*corev1.Node, len(nodes))
-	for i, n := range nodes {
-		after[i] = n
-		if n == nil {
-			continue
-		}
-		if a, ok := actions[n.Name]; ok {
-			after[i] = a.Apply(n)
-		}
-	}
-	return after
 }
 
 // recovered is the step that an index of the nodes recovers.

@@ -1,14 +1,11 @@
 package ttl
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/purekube/purekube/internal/test/seed"
 )
 
 func TestRecover(t *testing.T) {
@@ -43,10 +40,13 @@ func TestRecover(t *testing.T) {
 		{"95 as strconv.Atoi reads", "+15 is 15", fleet(95, "+15"), 1},
 		{"95 not integers", "15s is none", fleet(95, "15s"), 0},
 		{"50 annotated 15", "50 nodes are step 0 only", fleet(50, "15"), 0},
+		{"100 annotated 0", "step 0 ends at 100", fleet(100, "0"), 0},
 		{"101 annotated 0", "101 nodes are step 1 only", fleet(101, "0"), 1},
 		{"89 annotated 15", "step 1 ends at 90", fleet(89, "15"), 0},
 		{"90 annotated 15", "and 90 is still in it", fleet(90, "15"), 1},
 		{"100 annotated 15", "step 0 ends at 100", fleet(100, "15"), 1},
+		{"500 annotated 15", "step 1 ends at 500", fleet(500, "15"), 1},
+		{"501 annotated 15", "501 nodes are step 2 only", fleet(501, "15"), 2},
 		{"1900 annotated 300", "step 4 from 1800 on", fleet(1900, "300"), 4},
 		{"1900 annotated 60", "step 3 up to 2000", fleet(1900, "60"), 3},
 		{"2400 annotated 60", "2400 nodes are step 4 only", fleet(2400, "60"), 4},
@@ -60,46 +60,5 @@ func TestRecover(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Equal(t, tc.want, recovered(tc.nodes), tc.reason)
 		})
-	}
-}
-
-// After a restart in an overlap nothing is rewritten. Upstream would rewrite all of them.
-func TestRecoverPlansNothing(t *testing.T) {
-	nodes := fleet(95, "15")
-	s := Snapshot{Step: recovered(nodes), Nodes: nodes}
-	require.Equal(t, 1, NewIndex(s, Options{}).Step())
-	outcomes, _ := PlanAll(s, Options{})
-	require.Empty(t, outcomes)
-
-	s.Step = 0
-	require.Equal(t, 0, NewIndex(s, Options{}).Step(), "without the step it starts over")
-	outcomes, _ = PlanAll(s, Options{})
-	require.Len(t, outcomes, 95)
-}
-
-// Wherever a cluster has settled and been written, Recover finds the step again; and it is always a
-// step that Settle leaves alone.
-func TestRecoverFindsTheStep(t *testing.T) {
-	seed := seed.First(t, 7)
-	r := rand.New(rand.NewPCG(seed, 0))
-	var c cluster
-	annotations := []string{absent, "0", "15", "30", "60", "300", "x"}
-	for range 150 {
-		c.resize(r.IntN(largest + 1))
-		outcomes, _ := PlanAll(Snapshot{Step: c.step, Nodes: fleet(c.nodes, absent)}, Options{})
-		nodes := apply(t, fleet(c.nodes, absent), outcomes)
-		require.Equal(t, c.step, recovered(nodes), "seed %d, %d nodes", seed, c.nodes)
-
-		for _, n := range nodes {
-			if a := annotations[r.IntN(len(annotations))]; a == absent {
-				n.Annotations = nil
-			} else {
-				n.Annotations = map[string]string{Annotation: a}
-			}
-		}
-		step := recovered(nodes)
-		require.Equal(t, step, table(Steps()).settle(step, c.nodes), "seed %d, %d nodes", seed, c.nodes)
-		r.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		require.Equal(t, step, recovered(nodes), "seed %d: the order changed the answer", seed)
 	}
 }

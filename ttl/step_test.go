@@ -2,14 +2,10 @@ package ttl
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/purekube/purekube/internal/test/seed"
 )
 
 const largest = 2500
@@ -60,23 +56,6 @@ func TestBR1906_SettleIsPlayingTheEvents(t *testing.T) {
 				c.remove()
 			}
 		}
-	}
-}
-
-func TestBR1906_RandomJumps(t *testing.T) {
-	seed := seed.First(t, 19)
-	r := rand.New(rand.NewPCG(seed, 0))
-	var c cluster
-	step := 0
-	for jump := range 20_000 {
-		to := r.IntN(largest + 1)
-		if r.IntN(2) == 0 { // around a limit
-			limits := slices.Concat(ruleMin[1:], ruleMax[:4])
-			to = limits[r.IntN(len(limits))] + r.IntN(5) - 2
-		}
-		c.resize(to)
-		step = table(Steps()).settle(step, to)
-		require.Equal(t, c.step, step, "seed %d, jump %d to %d nodes", seed, jump, to)
 	}
 }
 
