@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -87,23 +88,14 @@ func TestSeenAndComplete(t *testing.T) {
 			require.Equal(t, len(tc.hides) == 0, err == nil, "%v", err)
 			require.Equal(t, tc.complete, set.Complete, tc.reason)
 			for _, kind := range Kinds() {
-				require.Equal(t, contains(tc.seen, kind), set.Seen[kind], "%s: %s", tc.reason, kind)
-				require.Equal(t, contains(tc.hides, kind), set.Hides(kind), "%s: %s", tc.reason, kind)
+				require.Equal(t, slices.Contains(tc.seen, kind), set.Seen[kind], "%s: %s", tc.reason, kind)
+				require.Equal(t, slices.Contains(tc.hides, kind), set.Hides(kind), "%s: %s", tc.reason, kind)
 			}
 		})
 	}
 	set, err := Load(Options{Stdin: strings.NewReader(pod), None: []schema.GroupKind{PodDisruptionBudget}}, "-")
 	require.NoError(t, err)
 	require.Equal(t, []schema.GroupKind{Node}, set.Missing(Node, Pod, PodDisruptionBudget), "the caller says that there are none")
-}
-
-func contains(kinds []schema.GroupKind, kind schema.GroupKind) bool {
-	for _, k := range kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
 }
 
 // Every kind is read, has its place, and is in Objects.

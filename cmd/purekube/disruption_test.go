@@ -1,7 +1,6 @@
 package main
 
 import (
-	stdjson "encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -111,26 +110,4 @@ func TestExplainDisruption(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A real cluster at rest needs nothing; after two pods became unready and two were evicted, two
-// statuses are written.
-func TestRealBudgets(t *testing.T) {
-	converged := plan(t, nil, "", "--core", "disruption", "--detailed-exitcode", "--now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")
-	require.Equal(t, exitPlanned, converged.status, converged.stdout)
-
-	drift := plan(t, nil, "", "--core", "disruption", "-o", "json", "--now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml")
-	require.Empty(t, drift.stderr)
-	var report jsonReport
-	require.NoError(t, stdjson.Unmarshal([]byte(drift.stdout), &report))
-	var written []string
-	for _, o := range report.Cores[0].Objects {
-		for _, a := range o.Actions {
-			written = append(written, a.Text)
-		}
-	}
-	require.Equal(t, []string{
-		"UpdateStatus shop/db: 1 allowed, 4 healthy, 3 desired, 4 expected",
-		"UpdateStatus shop/web: 0 allowed, 3 healthy, 4 desired, 7 expected",
-	}, written)
 }

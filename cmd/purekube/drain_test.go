@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/disruption/drain"
 )
 
 // nodeOf is a node with room for so many pods.
@@ -153,19 +152,6 @@ Pods run on nodes that are not in the input (node-b): evicted pods are not place
 	}
 }
 
-// How many pods more it takes: the budget only waits for a pod to become ready.
-func TestDrainShortfall(t *testing.T) {
-	got := plan(t, nil, statefulSetOf("db", 3)+budgetOf("db", "db", `"maxUnavailable":1`, noStatus)+
-		podOf("db-0", "db", "StatefulSet", "node-a", "True")+
-		podOf("db-1", "db", "StatefulSet", "node-b", "True")+
-		podOf("db-2", "db", "StatefulSet", "node-c", "False"), "-", "-drain", "node-a")
-	require.Contains(t, got.stdout, `    budget shop/db (maxUnavailable 1) is short of 1 healthy pod
-        pods: shop/db-0
-        with maxUnavailable 2: drains now
-        with 1 more pod healthy (shop/db-2): drains now
-`)
-}
-
 // A table without a row, or a node that nobody knows and that "drains now", would look like success.
 func TestNothingToDrain(t *testing.T) {
 	pod := podOf("db-0", "db", "StatefulSet", "node-a", "True")
@@ -214,19 +200,6 @@ func TestDrainFlags(t *testing.T) {
 			require.Contains(t, got.stderr, tc.want)
 		})
 	}
-}
-
-// -o json prints the library's drains.
-func TestDrainJSON(t *testing.T) {
-	got := plan(t, nil, "", "drain", "all", "--demo", "-o", "json", "--now", noon)
-	var report jsonDrains
-	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
-	require.Equal(t, formatVersion, report.FormatVersion)
-	outcomes := map[string]drain.Outcome{}
-	for _, d := range report.Drains {
-		outcomes[d.Node] = d.Outcome
-	}
-	require.Equal(t, drain.Never, outcomes["worker-3"], "its budget is short of a healthy pod")
 }
 
 // What is in the way of a fleet fits on a screen: the worst causes, and the nodes by outcome.

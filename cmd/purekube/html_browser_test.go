@@ -12,12 +12,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -318,59 +315,6 @@ func TestPageInBrowser(t *testing.T) {
 func hostileFleet() string {
 	return strings.NewReplacer("ip-10-0-0.eu-west-1.compute.internal", `<img src=x onerror=ran=1>`, "service-0001", `</summary><script>ran=1</script>`,
 		`"general"`, `"\"><svg onload=ran=1>"`).Replace(fleetOf(3))
-}
-
-// The page about 3,000 nodes has so few elements that a browser shows it at once. How long that takes is for the log:
-// machines differ.
-func TestPageOf3000NodesInBrowser(t *testing.T) {
-	if seed.Short() {
-		t.Skip("starts a browser")
-	}
-	chromium := browser.Find(t)
-	page := page3000(t)
-	painted := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/page":
-			fmt.Fprint(w, page)
-		case "/frame":
-			// The picture is not there before the page has painted, so that the document is not complete.
-			fmt.Fprint(w, `<!DOCTYPE html><title>frame</title><body><iframe src="/page" style="width:1440px;height:900px"></iframe><img src="/picture"><script>
-const frame = document.querySelector("iframe");
-const timer = setInterval(() => {
-  const paint = frame.contentWindow.performance.getEntriesByName("first-contentful-paint")[0];
-  if (!paint || frame.contentDocument.readyState !== "complete") return;
-  clearInterval(timer);
-  document.body.dataset.elements = frame.contentDocument.querySelectorAll("*").length;
-  fetch("/painted?" + Math.round(paint.startTime));
-}, 50);
-</script>`)
-		case "/painted":
-			painted <- r.URL.RawQuery
-		case "/picture":
-			select {
-			case at := <-painted:
-				t.Logf("first paint with 3,000 nodes, %d bytes: %s ms", len(page), at)
-			case <-time.After(time.Minute):
-				t.Log("no first paint in a minute")
-			}
-		}
-	}))
-	defer server.Close()
-	dom := chromium.Loaded(t, server.URL+"/frame")
-	elements := regexp.MustCompile(`data-elements="(\d+)"`).FindStringSubmatch(dom)
-	require.Len(t, elements, 2, dom)
-	n, err := strconv.Atoi(elements[1])
-	require.NoError(t, err)
-	require.Less(t, n, 46_000)
-	t.Logf("%d elements", n)
-	if *screenshots != "" {
-		for _, width := range []int{phone, 1440} {
-			name := fmt.Sprintf("3000-%d.png", width)
-			data := chromium.Screenshot(t, server.URL+"/page", browser.Size{Width: width, Height: 1400}, false)
-			require.NoError(t, os.WriteFile(filepath.Join(*screenshots, name), data, 0o600))
-		}
-	}
 }
 
 // colours counts the different colours of a picture, of every fourth pixel.

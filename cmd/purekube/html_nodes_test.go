@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,17 +81,6 @@ func fleetOf(nodes int) string {
 	return b.String()
 }
 
-// page3000 is a page about 3,000 nodes, which several tests look at.
-func page3000(t *testing.T) string {
-	made3000.Do(func() { of3000 = fleetPage(t, 3000) })
-	return of3000
-}
-
-var (
-	made3000 sync.Once
-	of3000   string
-)
-
 func fleetPage(t *testing.T, nodes int, args ...string) string {
 	t.Helper()
 	return plan(t, nil, fleetOf(nodes), append([]string{"report", "--now", noon}, append(args, "-")...)...).stdout
@@ -153,7 +141,7 @@ func TestPageOf3000Nodes(t *testing.T) {
 	if seed.Short() {
 		t.Skip("renders a large page")
 	}
-	page := page3000(t)
+	page := fleetPage(t, 3000)
 	require.Less(t, len(page), 5<<19, "bytes")
 	require.Less(t, strings.Count(page, "</")+strings.Count(page, "/>"), 46_000, "elements")
 	require.Equal(t, 3000, strings.Count(page, `name="node"`))

@@ -22,14 +22,6 @@ metadata: {name: web}
 spec: {maxUnavailable: 1, selector: {matchLabels: {app: a}}}
 `
 
-// A nodeSelector in a template is nothing that added nodes fail.
-func TestAddedNodesFitANodeSelector(t *testing.T) {
-	got := plan(t, nil, selectiveChart, "plan", "--core", "disruption", "--at-full-health", "--nodes", "3", "-")
-	require.Equal(t, exitPlanned, got.status, got.stderr)
-	require.Contains(t, got.stdout, "Note: ReplicaSet default/web-")
-	require.Empty(t, got.stderr)
-}
-
 // What --at-full-health makes pods of is not ignored, and added nodes are no input objects.
 func TestWhatFullHealthUses(t *testing.T) {
 	others := `apiVersion: apps/v1

@@ -166,6 +166,44 @@ func TestRealCluster(t *testing.T) {
 	}
 }
 
+// What the five controllers write after those changes: the dump is of a real API server, so the input is as users have it.
+func TestRealClusterThatDrifted(t *testing.T) {
+	upstream := []string{"--match-upstream", "v1.36"}
+	for _, tc := range []struct {
+		reason, core, now, action string
+		mode, want                []string
+	}{
+		{"two pods became unready, and two were evicted", "disruption", "01:11:07", "UpdateStatus", nil, []string{
+			"UpdateStatus shop/db: 1 allowed, 4 healthy, 3 desired, 4 expected", "UpdateStatus shop/web: 0 allowed, 3 healthy, 4 desired, 7 expected"}},
+		{"the grace period of the deleted ranges is not over", "servicecidr", "01:11:16", "RemoveFinalizer", nil, nil},
+		{"of two equal ranges in use one goes, and one inside another", "servicecidr", "01:11:17", "RemoveFinalizer", nil, []string{
+			"RemoveFinalizer narrow", "RemoveFinalizer twin-a"}},
+		{"D-1", "servicecidr", "01:11:17", "RemoveFinalizer", upstream, []string{
+			"RemoveFinalizer narrow", "RemoveFinalizer twin-a", "RemoveFinalizer twin-b"}},
+		{"a ClusterRole with one rule was added", "rbacaggregate", "01:11:17", "SetRules", nil, []string{
+			"SetRules admin: 30 rules, +1", "SetRules edit: 28 rules, +1", "SetRules view: 13 rules, +1"}},
+		{"upstream goes one level a round", "rbacaggregate", "01:11:17", "SetRules", upstream, []string{"SetRules view: 13 rules, +1"}},
+		{"two pods finished", "resourceclaim", "01:11:17", "Release", nil, []string{
+			"Release ml/shared: infer, deallocate", "Release ml/train-1-gpu-sqg6p: train-1, deallocate"}},
+		{"the claim was made for one of them", "resourceclaim", "01:11:17", "DeleteClaim", nil, []string{"DeleteClaim ml/train-1-gpu-sqg6p"}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			var report jsonReport
+			got := plan(t, nil, "", append(tc.mode, "--core", tc.core, "-o", "json", "--now", "2026-11-21T"+tc.now+"Z", "testdata/cluster-drift.yaml")...)
+			require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report), got.stderr)
+			var written []string
+			for _, o := range report.Cores[0].Objects {
+				for _, a := range o.Actions {
+					if a.Type == tc.action {
+						written = append(written, a.Text)
+					}
+				}
+			}
+			require.Equal(t, tc.want, written)
+		})
+	}
+}
+
 const (
 	nodeWithout = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n"
 	nodeAt0     = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n  annotations:\n    node.alpha.kubernetes.io/ttl: '0'\n"
@@ -244,11 +282,6 @@ func TestBadInput(t *testing.T) {
 	require.Equal(t, []jsonProblem{{File: "in.yaml", Document: 1, Line: 1, Message: "not a Kubernetes object"}}, report.Errors)
 }
 
-// Flags may stand behind the files.
-func TestFlagsBehindFiles(t *testing.T) {
-	require.Contains(t, plan(t, nil, named(nodeAt0, "a"), "-", "--explain").stdout, "1 node, step 0")
-}
-
 // Kinds that no core plans with are counted, not reported as wrong: unknown ones, and known
 // ones in a version that the library does not read.
 func TestSkippedKinds(t *testing.T) {
@@ -275,12 +308,6 @@ func TestCoresWithoutObjects(t *testing.T) {
 	require.Contains(t, text, "Nothing to do: disruption (0 PodDisruptionBudgets for 1 pod); resourceclaim (0 ResourceClaims, 0 of them allocated, and 0 pods that use claims); ttl (1 node,")
 	require.Contains(t, text, "Nothing in the input for: rbacaggregate, servicecidr "+
 		`disruption: the input has no PodDisruptionBudget: "kubectl get pdb,pods,rs,deploy,sts,rc -A -o json" prints what the plan reads Plan: 0 actions`)
-}
-
-func TestEmptyFolder(t *testing.T) {
-	got := plan(t, fstest.MapFS{"in/readme.txt": {}}, "", "in")
-	require.Equal(t, "purekube: in: no file that ends in .yaml, .yml or .json, or one of these with .gz\n", got.stderr)
-	require.Equal(t, exitInput, got.status)
 }
 
 // The step comes from the nodes, unless it is given.

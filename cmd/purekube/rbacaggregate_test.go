@@ -55,29 +55,6 @@ func TestBootstrapClusterRoles(t *testing.T) {
 	}
 }
 
-// At rest, nothing is planned; after a ClusterRole was added, one write for each of the three.
-func TestRealClusterRoles(t *testing.T) {
-	converged := plan(t, nil, "", "--core", "rbacaggregate", "--detailed-exitcode", "testdata/cluster-converged.yaml")
-	require.Equal(t, exitPlanned, converged.status, converged.stdout)
-	drift := plan(t, nil, "", "--core", "rbacaggregate", "--detailed-exitcode", "testdata/cluster-drift.yaml")
-	require.Equal(t, exitToDo, drift.status)
-	require.Equal(t, 3, strings.Count(drift.stdout, "  # 1 rule from widgets-view\n"), drift.stdout)
-
-	// Upstream goes one level a round: only the lowest of the three is written first.
-	upstream := plan(t, nil, "", "--core", "rbacaggregate", "--match-upstream", "v1.36", "testdata/cluster-drift.yaml")
-	require.Contains(t, upstream.stdout, "Plan: 1 action (1 rbacaggregate.SetRules)")
-	require.Contains(t, upstream.stdout, "SetRules view: 13 rules, +1")
-}
-
-func TestBadSelectorIsReportedWithItsPlace(t *testing.T) {
-	role := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"broken"},
-		"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Near"}]}]}}`
-	got := plan(t, nil, role, "--core", "rbacaggregate", "-")
-	require.Equal(t, exitPlan, got.status)
-	require.Equal(t, `purekube: standard input: document 1: ClusterRole broken: aggregationRule.clusterRoleSelectors[0]: `+
-		"\"Near\" is not a valid label selector operator\n", got.stderr)
-}
-
 func TestDescribeRules(t *testing.T) {
 	rule := func(verbs ...string) rbacv1.PolicyRule { return rbacv1.PolicyRule{Verbs: verbs} }
 	from := func(r rbacv1.PolicyRule, names ...string) rbacaggregate.Contribution {

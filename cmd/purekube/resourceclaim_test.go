@@ -103,29 +103,3 @@ func TestPodThatWaits(t *testing.T) {
     spec.resourceClaims[1]: a claim is created from template ns/t
     spec.resourceClaims[2]: waits for claim ns/missing, which you must create`, pods))
 }
-
-// A real cluster at rest: kube-controller-manager writes nothing, and tells the one pod that names
-// a template which does not exist, as it does for ever.
-func TestClaimsOfARealClusterAtRest(t *testing.T) {
-	for _, mode := range [][]string{nil, {"--match-upstream", "v1.36"}} {
-		got := plan(t, nil, "", append([]string{"--core", "resourceclaim", "testdata/cluster-converged.yaml"}, mode...)...)
-		require.Equal(t, exitPlan, got.status)
-		require.Equal(t, "purekube: testdata/cluster-converged.yaml: document 1, item 127: Pod ml/broken: "+
-			"spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n", got.stderr)
-		require.Contains(t, got.stdout, "Plan: 0 actions, 1 event, 0 lookups, 1 error")
-	}
-}
-
-// The same cluster after two of its pods finished and one went away.
-func TestClaimsOfARealClusterThatDrifted(t *testing.T) {
-	got := plan(t, nil, "", "--core", "resourceclaim", "testdata/cluster-drift.yaml")
-	for _, line := range []string{
-		"Release ml/shared: infer, deallocate\n      # reserved for pod ml/infer: it is done and no longer needs the claim",
-		"Release ml/train-1-gpu-sqg6p: train-1, deallocate\n      # reserved for pod ml/train-1: it is done and no longer needs the claim",
-		"DeleteClaim ml/train-1-gpu-sqg6p  # generated for pod ml/train-1, which is done or gone",
-		"needs Pod ml/train-2 (v1), which is not in the input",
-		"1 resourceclaim.DeleteClaim, 2 resourceclaim.Release, 2",
-	} {
-		require.Contains(t, got.stdout, line)
-	}
-}

@@ -3,7 +3,6 @@ package main
 import (
 	stdjson "encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -124,29 +123,6 @@ func TestExplainServiceCIDR(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A real cluster at rest needs nothing; after four deletions, two of them of equal ones in use, one of these
-// and the range inside another one go.
-func TestRealServiceCIDRs(t *testing.T) {
-	converged := plan(t, nil, "", "--core", "servicecidr", "--detailed-exitcode", "testdata/cluster-converged.yaml")
-	require.Equal(t, exitPlanned, converged.status, converged.stdout)
-
-	removed := func(args ...string) (names []string) {
-		var report jsonReport
-		got := plan(t, nil, "", append([]string{"--core", "servicecidr", "-o", "json", "testdata/cluster-drift.yaml"}, args...)...)
-		require.Empty(t, got.stderr)
-		require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
-		for _, o := range report.Cores[0].Objects {
-			if slices.ContainsFunc(o.Actions, func(a jsonAction) bool { return a.Type == "RemoveFinalizer" }) {
-				names = append(names, o.Name)
-			}
-		}
-		return names
-	}
-	require.Empty(t, removed("--now", "2026-11-21T01:11:16Z"), "the grace period")
-	require.Equal(t, []string{"narrow", "twin-a"}, removed("--now", "2026-11-21T01:11:17Z"))
-	require.Equal(t, []string{"narrow", "twin-a", "twin-b"}, removed("--now", "2026-11-21T01:11:17Z", "--match-upstream", "v1.36"), "D-1")
 }
 
 func TestServiceCIDRErrorsSayWhere(t *testing.T) {

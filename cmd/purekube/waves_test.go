@@ -115,6 +115,7 @@ func TestDrainOfSeveralNodesJSON(t *testing.T) {
 	var together jsonDrains
 	got := plan(t, nil, "", "drain", "--together", "east-1", "east-2", "-o", "json", "--now", noon, fleetFile)
 	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &together))
+	require.Equal(t, formatVersion, together.FormatVersion)
 	require.True(t, together.Together)
 	require.Equal(t, drain.Now, together.Drains[0].Outcome)
 	require.Equal(t, drain.InRounds, together.Drains[1].Outcome)
