@@ -67,7 +67,7 @@ type reviewedCache struct {
 	synced   func() bool // reports whether the handler has seen the listed objects
 }
 
-var errNotListed = errors.New("not listed yet")
+var errNotListed = errors.New("not listed yet: have the informers been started?")
 
 // NewWebhook returns a Webhook. Start the informers afterwards, and serve it by TLS. The client makes the lists; a rate
 // limit of the client delays reviews.

@@ -181,7 +181,7 @@ func TestWebhookEvictions(t *testing.T) {
 		a := newAPI(t, anyRequest)
 		r := newReviewing(t, a)
 		synctest.Wait()
-		require.EqualError(t, r.hook.Ready(), "pods: not listed yet")
+		require.EqualError(t, r.hook.Ready(), "pods: not listed yet: have the informers been started?")
 		r.refused(t, reviews.Evicts(webPods[0].Name), http.StatusTooManyRequests, "still reading the objects")
 		r.ready(t)
 		r.refused(t, reviews.Evicts("db-1"), http.StatusTooManyRequests, "disruption budget")

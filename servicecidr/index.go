@@ -22,8 +22,8 @@ import (
 // begins and ends where a prefix does, and for each named address. Plan stops at the first address that blocks the
 // deletion. The first question that needs the addresses sorts them.
 //
-// CheckDeletion and Explain also compare each entry of the ServiceCIDR's spec.cidrs, of which the API server allows two,
-// with all entries of all ServiceCIDRs. ExplainAll costs the square of all entries.
+// CheckDeletion and Explain also compare each entry of the ServiceCIDR's spec.cidrs with all entries of all
+// ServiceCIDRs, so ExplainAll costs the square of all entries. The API server allows two entries in each.
 type Index struct {
 	now     time.Time
 	options Options

@@ -147,11 +147,13 @@ type obstacle struct {
 func causesOf(d Drain) map[cause]*obstacle {
 	causes := map[cause]*obstacle{}
 	add := func(c cause, message string, pods ...types.NamespacedName) *obstacle {
-		if causes[c] == nil {
-			causes[c] = &obstacle{message: message}
+		of := causes[c]
+		if of == nil {
+			of = &obstacle{message: message}
+			causes[c] = of
 		}
-		causes[c].pods = append(causes[c].pods, pods...)
-		return causes[c]
+		of.pods = append(of.pods, pods...)
+		return of
 	}
 	for _, r := range d.Refused {
 		switch {
