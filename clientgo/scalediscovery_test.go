@@ -159,8 +159,8 @@ func TestKindThatMoved(t *testing.T) {
 	})
 }
 
-// Users choose the apiVersion and the name of an owner. Neither may be the way to another path of the API server, such as an
-// object of another namespace.
+// Users choose the apiVersion and the name of an owner. Neither may be the way to another path of the API server, such
+// as an object of another namespace.
 func TestNoScaleOutsideItsPath(t *testing.T) {
 	var needs []purekube.Need
 	for _, apiVersion := range []string{"../metrics", "..", ".", "../..", "a%2e/v1", "a/%2e%2e"} {

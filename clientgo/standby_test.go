@@ -21,8 +21,8 @@ import (
 	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
-// A replica that waits for the Lease reads nothing, and is ready. It reads when it leads: what the leader before it wrote is
-// in its lists.
+// A replica that waits for the Lease reads nothing, and is ready. It reads when it leads: what the leader before it
+// wrote is in its lists.
 func TestStandbyReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})

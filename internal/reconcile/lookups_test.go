@@ -240,8 +240,8 @@ func TestOnlyOldAnswersAreAskedForAgain(t *testing.T) {
 	require.Equal(t, CarryOut, plan(now).Step)
 }
 
-// A lookup that fails is made again at once, and then after longer and longer pauses or as a busy API server says. One that
-// goes on failing is made again with the plan of its key, which has no result meanwhile.
+// A lookup that fails is made again at once, and then after longer and longer pauses or as a busy API server says. One
+// that goes on failing is made again with the plan of its key, which has no result meanwhile.
 func TestLookupsThatFailAreMadeAgain(t *testing.T) {
 	key, away := resourceclaim.KeyOf(reserved), errors.New("away")
 	l := reservedLoop(reserved)
@@ -280,8 +280,8 @@ func TestLookupsThatFailAreMadeAgain(t *testing.T) {
 	require.Equal(t, ask, plan().Ask)
 }
 
-// An answer is for the keys that asked before the lookup was made. To a key that asks later it may be older than what its
-// Index has: a pod that the API server did not have then may be there now.
+// An answer is for the keys that asked before the lookup was made. To a key that asks later it may be older than what
+// its Index has: a pod that the API server did not have then may be there now.
 func TestAnswerIsNewerThanTheQuestion(t *testing.T) {
 	other := reserved.DeepCopy()
 	other.Name, other.UID = "other", "o"
