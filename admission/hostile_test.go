@@ -166,8 +166,8 @@ func retype(v any, path []any) any {
 	return v
 }
 
-// An Index with objects of which all have a field that cannot be read, or without the objects that the answer takes, allows
-// nothing more. TestNeverMorePermissive has single objects that are nil, nameless, doubled or left out.
+// An Index with objects of which all have a field that cannot be read, or without the objects that the answer takes,
+// allows nothing more. TestNeverMorePermissive has single objects that are nil, nameless, doubled or left out.
 func TestUnreadableObjectsAllowNothingMore(t *testing.T) {
 	for name, request := range refusals() {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -190,9 +191,13 @@ func TestBadArguments(t *testing.T) {
 		call       func() error
 	}{
 		{"New without a configuration", "no configuration", func() error { return set(nil, "ttl") }},
-		{"New without controllers", "no controllers to run", func() error { return set(&rest.Config{}) }},
+		{"New without controllers", "no controllers to run: there are disruption", func() error { return set(&rest.Config{}) }},
 		{"New of an unknown controller", `unknown controller "x"`, func() error { return set(&rest.Config{}, "x") }},
 		{"New of a controller twice", "named twice", func() error { return set(&rest.Config{}, "ttl", "ttl") }},
+		{"New with PodGroups of no version", "nothing says where to read PodGroups", func() error {
+			return New(&rest.Config{}, SetOptions{Controllers: []string{"resourceclaim"}, PackageOptions: PackageOptions{
+				ResourceClaim: resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}}}).Run(t.Context())
+		}},
 		{"an unknown controller", `unknown controller "x"`, func() error { return of(NewRunner("x", blind, PackageOptions{})) }},
 		{"servicecidr in no cluster", "no Informers", func() error { return of(NewServiceCIDR(nothing, servicecidr.Options{})) }},
 		{"resourceclaim in no cluster", "no Informers", func() error { return of(NewResourceClaim(nothing, resourceclaim.Options{})) }},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -90,9 +88,8 @@ func keysOf(names []string) (keys []purekube.Key) {
 
 // write is an action; it says what was returned to those before it.
 type write struct {
-	name            string
-	continueOnError bool
-	verb            string // empty: update
+	name string
+	verb string // empty: update
 }
 
 func (w write) String() string { return "write " + w.name }
@@ -102,13 +99,9 @@ func (write) Type() string { return "write" }
 func (w write) Request(done []runtime.Object) purekube.Request {
 	got := ""
 	for _, o := range done {
-		if pod, ok := o.(*corev1.Pod); ok {
-			got += " after " + pod.Name
-		} else {
-			got += " after a failure"
-		}
+		got += " after " + o.(*corev1.Pod).Name
 	}
-	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: w.name + got, ContinueOnError: w.continueOnError}
+	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: w.name + got}
 }
 
 func (w write) FailureEvent(err error) (purekube.Event, bool) {
@@ -307,24 +300,12 @@ func TestControllerLeavesItsInformers(t *testing.T) {
 	})
 }
 
-func TestActionsGetWhatThoseBeforeThemBrought(t *testing.T) {
+// An event tells what the API server refused. Where a hook vetoed the action, it refused nothing.
+func TestOnlyRefusalsAreEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), options{}, nil)
-		require.Equal(t, []string{"x", "y after x"}, s.seen)
-	})
-}
-
-func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, events := play(t, time.Millisecond, writes(write{name: "x"}, write{name: "y"}), options{}, refuseOnly("x"))
-		require.Equal(t, []string{"x"}, s.seen)
+		_, events := play(t, time.Millisecond, writes(write{name: "x"}), options{}, refuseOnly("x"))
 		require.Equal(t, []string{"Warning Failed x: refused"}, events)
-	})
-}
 
-// The API server refused nothing where a hook vetoed the action: no event says that it did.
-func TestVetoIsNoEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
 		vetoed := 0
 		hooks := clientgo.Hooks{
 			BeforeSend: func(context.Context, clientgo.Sending) error { return errRefused },
@@ -337,17 +318,12 @@ func TestVetoIsNoEvent(t *testing.T) {
 	})
 }
 
-func TestFailureHoldsBackNothingElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Millisecond, writes(write{name: "x", continueOnError: true}, write{name: "y"}), options{}, refuseOnly("x"))
-		require.Equal(t, []string{"x", "y after a failure"}, s.seen)
-	})
-}
-
 // A key that fails is tried again after pauses that double, for as long as it takes.
 func TestFailureIsTriedAgainWithPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Hour, writes(write{name: "x"}), options{}, refuseOnly("x"))
+		s, events := play(t, time.Hour, writes(write{name: "x"}, write{name: "y"}), options{}, refuseOnly("x"))
+		require.Equal(t, []string{"x"}, slices.Compact(s.seen))
+		require.Equal(t, slices.Repeat([]string{"Warning Failed x: refused"}, len(s.at)), events)
 		require.InDelta(t, 20, len(s.at), 2)
 		for i := 2; i < 15; i++ {
 			require.InEpsilon(t, 2*(s.at[i]-s.at[i-1]), s.at[i+1]-s.at[i], 0.01)
@@ -366,18 +342,6 @@ func TestRetriesEndInAPause(t *testing.T) {
 	})
 }
 
-func TestAPIServerSaysWhenToTryAgain(t *testing.T) {
-	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
-		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 7}}}
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Minute, writes(write{name: "x"}), options{}, func(string) error { return busy })
-		require.Len(t, s.at, 9)
-		for i := range s.at[1:] {
-			require.Equal(t, 7*time.Second, s.at[i+1]-s.at[i])
-		}
-	})
-}
-
 func TestRecheckAt(t *testing.T) {
 	var planned []time.Duration
 	synctest.Test(t, func(t *testing.T) {
@@ -389,26 +353,6 @@ func TestRecheckAt(t *testing.T) {
 		}, options{Options: clientgo.Options[*cell, state]{At: now}}, nil)
 	})
 	require.Equal(t, []time.Duration{0, 20 * time.Second, 40 * time.Second}, planned)
-}
-
-// A plan asks, gets its answers, and asks for more. None of them is there for the next plan.
-func TestNeeds(t *testing.T) {
-	var rounds []int
-	p := func(c *cell, _ string) (purekube.Result[write], error) {
-		rounds = append(rounds, len(c.answers))
-		switch len(c.answers) {
-		case 0:
-			return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}}}, nil
-		case 1:
-			return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}, {Name: "2"}}}, nil
-		}
-		return purekube.Result[write]{Actions: []write{{name: "x"}}, RecheckAt: time.Now().Add(time.Minute)}, nil
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, 90*time.Second, p, options{lookup: found}, nil)
-		require.Equal(t, []string{"x", "x"}, s.seen)
-	})
-	require.Equal(t, []int{0, 1, 2, 0, 1, 2}, rounds)
 }
 
 func found(context.Context, purekube.Need) (purekube.Answer, error) {
@@ -429,37 +373,6 @@ func needing(names ...string) plan {
 		}
 		return r, nil
 	}
-}
-
-func TestLookUpThatFailsIsTriedAgain(t *testing.T) {
-	var asked int
-	look := func(context.Context, purekube.Need) (purekube.Answer, error) {
-		if asked++; asked < 4 {
-			return purekube.Answer{}, errors.New("away")
-		}
-		return purekube.Answer{}, nil
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, needing("1"), options{lookup: look}, nil)
-		require.Equal(t, []string{"x"}, s.seen)
-		require.Equal(t, 35*time.Millisecond, s.at[0], "5, 10 and 20 ms later")
-	})
-}
-
-// One that goes on failing is tried again with the plan, and nothing is written meanwhile.
-func TestLookUpThatGoesOnFailingIsTriedAgain(t *testing.T) {
-	var asked int
-	look := func(context.Context, purekube.Need) (purekube.Answer, error) {
-		if asked++; asked < 12 {
-			return purekube.Answer{}, errors.New("away")
-		}
-		return purekube.Answer{}, nil
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, needing("1"), options{lookup: look}, nil)
-		require.Equal(t, []string{"x"}, s.seen)
-	})
-	require.Equal(t, 12, asked)
 }
 
 // A core that never has enough does not ask for ever.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/purekube/purekube"
@@ -137,33 +135,6 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-// A tenant with 100 namespaces delays a budget of another one by a lookup of each, and its status is not refused for it.
-func TestNamespacesOfOneTenantTakeTurns(t *testing.T) {
-	var asked atomic.Int32
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{start: time.Now()}
-		plans := map[string]plan{"small": figure("small", 1)}
-		var keys []string
-		for i := range 100 {
-			keys = append(keys, fmt.Sprint("ns", i))
-			plans[keys[i]] = figure(keys[i], 256)
-		}
-		c := started(t, s, func(c *cell, key string) (purekube.Result[write], error) {
-			r, err := plans[key](c, key)
-			if key != "small" {
-				r.Actions = nil
-			}
-			return r, err
-		}, options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers, DecidesWithout: true}}, keys...)
-		time.Sleep(time.Second)
-		hold(c, "small")
-		time.Sleep(10 * time.Second)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		require.Equal(t, []string{"figure"}, s.seen, "in the next turn, after 100 lookups by 16 at a time")
-	})
-}
-
 // Of a tenant whose event queues thousands of keys only the tenant itself hears: the key of another namespace is written
 // next, and not after 5,000 writes.
 func TestKeysTakeTurnsByNamespace(t *testing.T) {
@@ -195,64 +166,6 @@ func TestKeysTakeTurnsByNamespace(t *testing.T) {
 		defer s.mu.Unlock()
 		require.Contains(t, s.seen[before:before+3], "small-0")
 		require.Contains(t, s.seen[before:before+5], "small-1")
-	})
-}
-
-// An answer is for those who asked before the lookup was made. To one who asks later it may be older than what that one
-// knows: a pod that the API server did not have then may be there now.
-func TestAnswerIsNewerThanTheQuestion(t *testing.T) {
-	var asked atomic.Int32
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{start: time.Now()}
-		c := started(t, s, figure("ns", 1), options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "early")
-		time.Sleep(500 * time.Millisecond)
-		hold(c, "late")
-		time.Sleep(10 * time.Second)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		require.Equal(t, []time.Duration{time.Second, 2 * time.Second}, s.at)
-	})
-	require.EqualValues(t, 2, asked.Load())
-}
-
-// What happens while a key waits is planned as well, with answers that are newer.
-func TestEventDuringALookUp(t *testing.T) {
-	var asked atomic.Int32
-	var planned []string
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{start: time.Now()}
-		one := figure("ns", 1)
-		c := started(t, s, func(c *cell, key string) (purekube.Result[write], error) {
-			r, err := one(c, key)
-			if len(r.Needs) == 0 {
-				planned = append(planned, strings.Join(c.held, ""))
-			}
-			return r, err
-		}, options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "a")
-		time.Sleep(500 * time.Millisecond)
-		c.Update(func(x *cell) (*cell, []purekube.Key) {
-			next, _ := x.With(state{held: []string{"b"}})
-			return next, keysOf([]string{"a"}) // which an object b affects
-		})
-		time.Sleep(10 * time.Second)
-	})
-	require.Equal(t, []string{"a", "ab"}, planned)
-	require.EqualValues(t, 2, asked.Load())
-}
-
-// A budget whose lookups are late refuses until all of them are answered, after each event: an answer of before the event may be
-// older than what the event shows.
-func TestLateFigureIsRefusedAgain(t *testing.T) {
-	var asked atomic.Int32
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{start: time.Now()}
-		c := started(t, s, figure("big", many), options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers, DecidesWithout: true}}, "a")
-		time.Sleep(12 * time.Minute)
-		c.Update(func(x *cell) (*cell, []purekube.Key) { return x, keysOf([]string{"a"}) })
-		time.Sleep(12 * time.Minute)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		require.Equal(t, []string{"refuse", "figure", "refuse", "figure"}, s.seen)
 	})
 }
 
@@ -358,27 +271,16 @@ func TestNothingIsQueuedBeforeTheStart(t *testing.T) {
 
 // An API server that says when a lookup may be made again is asked no sooner.
 func TestLookUpWaitsAsLongAsTheAPIServerSays(t *testing.T) {
-	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
-		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 2}}}
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		var mu sync.Mutex
-		var at []time.Duration
-		look := func(context.Context, purekube.Need) (purekube.Answer, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if at = append(at, time.Since(start)); len(at) < 3 {
-				return purekube.Answer{}, busy
-			}
-			return purekube.Answer{}, nil
+	asked := 0
+	look := func(context.Context, purekube.Need) (purekube.Answer, error) {
+		if asked++; asked < 3 {
+			return purekube.Answer{}, apierrors.NewTooManyRequests("busy", 2)
 		}
-		s := &server{start: start}
-		started(t, s, figure("ns", 1), options{lookup: look, Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "ns")
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		require.Equal(t, []time.Duration{0, 2 * time.Second, 4 * time.Second}, at)
-		require.Equal(t, []string{"figure"}, s.seen)
+		return purekube.Answer{}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, time.Minute, needing("1"), options{lookup: look}, nil)
+		require.Equal(t, []string{"x"}, s.seen)
+		require.Equal(t, []time.Duration{4 * time.Second}, s.at)
 	})
 }

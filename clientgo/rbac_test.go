@@ -42,8 +42,3 @@ func actionTypes(t *testing.T, folder string) []string {
 	slices.Sort(types)
 	return types
 }
-
-func TestPolicyRulesOfUnknownControllers(t *testing.T) {
-	_, err := PolicyRules("ttl", "nodes")
-	require.ErrorContains(t, err, `"nodes"`)
-}

@@ -111,20 +111,6 @@ func TestKindOfASubresource(t *testing.T) {
 	require.EqualError(t, err, `no matches for kind "Scale" in version "example.com/v1"`, "it is no kind of objects")
 }
 
-// A list from before the question is no answer: the kind may have come meanwhile.
-func TestKindThatIsNewerThanTheList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &api{kinds: notes, get: found}
-		s := scalesOf(a)
-		_, err := s.Get(t.Context(), need("example.com/v1", "Note"))
-		require.ErrorIs(t, err, ErrNoScale)
-		time.Sleep(time.Second)
-		a.kinds = games
-		_, err = s.Get(t.Context(), need("example.com/v1", "Game"))
-		require.NoError(t, err)
-	})
-}
-
 // The answer that a kind has gone becomes final.
 func TestKindThatHasGone(t *testing.T) {
 	for _, tc := range []struct {
@@ -173,14 +159,24 @@ func TestKindThatMoved(t *testing.T) {
 	})
 }
 
-// Users choose the apiVersion of an owner. It must not be the way to another path of the API server.
-func TestKindsOfNoGroupVersion(t *testing.T) {
+// Users choose the apiVersion and the name of an owner. Neither may be the way to another path of the API server, such
+// as an object of another namespace.
+func TestNoScaleOutsideItsPath(t *testing.T) {
+	var needs []purekube.Need
 	for _, apiVersion := range []string{"../metrics", "..", ".", "../..", "a%2e/v1", "a/%2e%2e"} {
+		needs = append(needs, need(apiVersion, "Game"))
+	}
+	for _, name := range []string{"../../../../../../api/v1/namespaces/prod/pods/db-0", "..%2fdb-0", "..", "."} {
+		n := need("example.com/v1", "Game")
+		n.Name = name
+		needs = append(needs, n)
+	}
+	for _, n := range needs {
 		discovered(t, func(t *testing.T, a *aggregated, l *Lookup) {
-			answer, err := l.Lookup(t.Context(), need(apiVersion, "Game"))
+			answer, err := l.Lookup(t.Context(), n)
 			require.NoError(t, err)
-			require.ErrorIs(t, answer.Err, ErrNoScale, apiVersion)
-			require.Empty(t, a.calls, apiVersion)
+			require.ErrorIs(t, answer.Err, ErrNoScale, n)
+			require.Empty(t, a.calls, n)
 		})
 	}
 }

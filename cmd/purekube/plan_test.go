@@ -166,7 +166,8 @@ func TestRealCluster(t *testing.T) {
 	}
 }
 
-// What the five controllers write after those changes: the dump is of a real API server, so the input is as users have it.
+// What the five controllers write after those changes: the dump is of a real API server, so the input is as users have
+// it.
 func TestRealClusterThatDrifted(t *testing.T) {
 	upstream := []string{"--match-upstream", "v1.36"}
 	for _, tc := range []struct {

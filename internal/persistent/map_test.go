@@ -70,17 +70,6 @@ func TestMapNeverChanges(t *testing.T) {
 	}
 }
 
-func TestMapFrom(t *testing.T) {
-	m := NewMap[int, string](cmp.Compare[int]).With(1, "a").With(3, "b").With(5, "c")
-	var keys []int
-	for k := range m.From(2) {
-		keys = append(keys, k)
-	}
-	require.Equal(t, []int{3, 5}, keys)
-	_, found := m.Get(2)
-	require.False(t, found)
-}
-
 func TestMapWithoutWhatIsNotThere(t *testing.T) {
 	m := NewMap[int, string](cmp.Compare[int]).With(1, "a")
 	require.Same(t, m, m.Without(2))

@@ -152,6 +152,34 @@ func once(t *testing.T, list []*corev1.Pod) map[*corev1.Pod]bool {
 	return set
 }
 
+// eachOnce leaves out what an Edit does not take: nil pointers, objects without a name, and further ones of a name.
+func (m model) eachOnce(list []*corev1.Pod) []*corev1.Pod {
+	seen := map[types.NamespacedName]bool{}
+	return slices.DeleteFunc(list, func(p *corev1.Pod) bool {
+		if p == nil || p.Name == "" || seen[m.name(p)] {
+			return true
+		}
+		seen[m.name(p)] = true
+		return false
+	})
+}
+
+// edited puts the objects, or deletes the objects of their names, one after the other.
+func (m model) edited(t *testing.T, o *pods, list []*corev1.Pod, keep bool) *pods {
+	t.Helper()
+	e := o.Edit()
+	for _, p := range list {
+		if keep {
+			e.Put(p)
+			require.Same(t, p, e.Find(m.name(p)))
+		} else {
+			e.Delete(m.name(p))
+			require.Nil(t, e.Find(m.name(p)))
+		}
+	}
+	return e.Objects()
+}
+
 // podTermsOf are the labels of a pod, those of equal number twice.
 func podTermsOf(terms []uint64, p *corev1.Pod) []uint64 {
 	for label := range p.Labels {
@@ -291,14 +319,20 @@ func TestObjectsAndTermsAsTheModel(t *testing.T) {
 			if r.IntN(10) == 0 {
 				from = all[r.IntN(len(all))]
 			}
-			list, keep := some(r.IntN(1+names/8)), r.IntN(3) > 0
+			list, keep, edits := some(r.IntN(1+names/8)), r.IntN(3) > 0, r.IntN(3) == 0
+			if edits {
+				list = from.eachOnce(list)
+			}
 			before := slices.Clone(list)
 			next := version{}
 			var want, got []Change[*corev1.Pod]
 			next.model, want = from.with(list, keep)
-			if keep {
+			switch {
+			case edits:
+				next.o, got = from.edited(t, from.o, list, keep), want
+			case keep:
 				next.o, got = from.o.With(list)
-			} else {
+			default:
 				next.o, got = from.o.Without(list)
 			}
 			if len(want) == 0 {

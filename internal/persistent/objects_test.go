@@ -2,7 +2,6 @@ package persistent
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/weakly"
 )
 
@@ -25,88 +23,6 @@ func named(name string) types.NamespacedName {
 }
 
 type pods = Objects[corev1.Pod, *corev1.Pod]
-
-// versions is the collection as names and resourceVersions, looked up in both ways.
-func versions(t *testing.T, o *pods) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for p := range o.All() {
-		require.NotContains(t, all, p.Name)
-		all[p.Name] = p.ResourceVersion
-		require.Same(t, p, o.Find(named(p.Name)))
-	}
-	return all
-}
-
-// A random walk with enough changes that new tables are made on the way, compared with a plain
-// map; every collection on the way is compared again at the end.
-func TestObjectsNeverChange(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	var first []*corev1.Pod
-	want := map[string]string{}
-	for i := range 100 {
-		name := fmt.Sprint("p", i)
-		first = append(first, pod(name, "0"))
-		want[name] = "0"
-	}
-	first = append(first, pod("p0", "0"), pod("p1", "0"))
-	delete(want, "p0")
-	delete(want, "p1")
-
-	type version struct {
-		o    *pods
-		want map[string]string
-	}
-	all := []version{{NewObjects("Pod", first), want}}
-	for i := 1; i < 1000; i++ {
-		from := all[len(all)-1]
-		next := version{want: maps.Clone(from.want)}
-		e := from.o.Edit()
-		for range 1 + r.IntN(4) {
-			name := fmt.Sprint("p", r.IntN(200))
-			if r.IntN(3) == 0 {
-				e.Delete(named(name))
-				delete(next.want, name)
-				require.Nil(t, e.Find(named(name)))
-				continue
-			}
-			e.Put(pod(name, fmt.Sprint(i)))
-			next.want[name] = fmt.Sprint(i)
-			require.NotNil(t, e.Find(named(name)))
-		}
-		next.o = e.Objects()
-		require.Equal(t, next.want, versions(t, next.o))
-		all = append(all, next)
-	}
-	for i, v := range all {
-		require.Equal(t, v.want, versions(t, v.o), "after %d changes", i)
-	}
-	require.NotSame(t, all[0].o.base, all[len(all)-1].o.base, "no new table was made")
-}
-
-func TestObjectsOfOneName(t *testing.T) {
-	o := NewObjects("Pod", []*corev1.Pod{pod("a", "1"), pod("twice", "1"), pod("twice", "2")})
-	require.Nil(t, o.Find(named("twice")))
-	require.True(t, o.Ambiguous(named("twice")))
-	require.False(t, o.Ambiguous(named("a")))
-	require.Len(t, o.Duplicates(), 1)
-	require.ErrorIs(t, o.Duplicates()[0], purekube.ErrDuplicate)
-
-	replaced := o.Edit()
-	replaced.Put(pod("twice", "3"))
-	one := replaced.Objects()
-	require.Equal(t, "3", one.Find(named("twice")).ResourceVersion)
-	require.False(t, one.Ambiguous(named("twice")))
-	require.Empty(t, one.Duplicates())
-	require.Equal(t, map[string]string{"a": "1", "twice": "3"}, versions(t, one))
-
-	deleted := o.Edit()
-	deleted.Delete(named("twice"))
-	none := deleted.Objects()
-	require.Nil(t, none.Find(named("twice")))
-	require.False(t, none.Ambiguous(named("twice")))
-	require.True(t, o.Ambiguous(named("twice")), "the collection itself does not change")
-}
 
 // Objects that were replaced or taken away are let go of, with and without an ambiguous name among the others: at
 // most half as many as there are stay in memory, and none once all are taken away.

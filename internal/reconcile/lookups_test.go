@@ -198,8 +198,8 @@ var reserved = &resourcev1.ResourceClaim{
 		ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}},
 }
 
-func reservedLoop(claim *resourcev1.ResourceClaim) *Loop[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action] {
-	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}}, resourceclaim.Options{})
+func reservedLoop(claims ...*resourcev1.ResourceClaim) *Loop[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action] {
+	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Claims: claims}, resourceclaim.Options{})
 	return New(index, Options[*resourceclaim.Index, resourceclaim.Snapshot]{
 		Synced: func() bool { return true },
 		Answers: func(a map[purekube.Need]purekube.Answer) resourceclaim.Snapshot {
@@ -242,6 +242,71 @@ func TestOnlyOldAnswersAreAskedForAgain(t *testing.T) {
 	require.True(t, l.Look(now, again[0]))
 	l.Found(again[0], purekube.Answer{}, nil)
 	require.Equal(t, CarryOut, plan(now).Step)
+}
+
+// A lookup that fails is made again at once, and then after longer and longer pauses or as a busy API server says. One
+// that goes on failing is made again with the plan of its key, which has no result meanwhile.
+func TestLookupsThatFailAreMadeAgain(t *testing.T) {
+	key, away := resourceclaim.KeyOf(reserved), errors.New("away")
+	l := reservedLoop(reserved)
+	l.Start(start)
+	plan := func() *Turn[*resourceclaim.Index, resourceclaim.Action] {
+		turn := l.Begin(start, key)
+		require.Equal(t, Plan, turn.Step)
+		result, problems := turn.Index.Plan(key)
+		l.Planned(start, turn, result, problems)
+		require.Equal(t, Wait, turn.Step)
+		return turn
+	}
+	fails := func(n purekube.Need, err error) (keys []purekube.Key, again bool, after time.Duration) {
+		require.True(t, l.Look(start, n))
+		return l.Found(n, purekube.Answer{}, err)
+	}
+	ask := plan().Ask
+	require.Len(t, ask, 1)
+	busy := apierrors.NewTooManyRequests("busy", 2)
+	for _, attempt := range []struct {
+		err   error
+		after time.Duration
+	}{{away, 5 * time.Millisecond}, {busy, 2 * time.Second}, {away, 20 * time.Millisecond}} {
+		keys, again, after := fails(ask[0], attempt.err)
+		require.Empty(t, keys)
+		require.True(t, again)
+		require.Equal(t, attempt.after, after)
+	}
+	keys, again, _ := fails(ask[0], away)
+	require.Equal(t, []purekube.Key{key}, keys)
+	require.False(t, again)
+
+	next := plan().Next
+	require.ErrorIs(t, next.Err, away)
+	require.True(t, next.Requeue)
+	require.Equal(t, ask, plan().Ask)
+}
+
+// An answer is for the keys that asked before the lookup was made. To a key that asks later it may be older than what
+// its Index has: a pod that the API server did not have then may be there now.
+func TestAnswerIsNewerThanTheQuestion(t *testing.T) {
+	other := reserved.DeepCopy()
+	other.Name, other.UID = "other", "o"
+	early, late := resourceclaim.KeyOf(reserved), resourceclaim.KeyOf(other)
+	l := reservedLoop(reserved, other)
+	l.Start(start)
+	ask := func(key purekube.Key) purekube.Need {
+		turn := l.Begin(start, key)
+		result, problems := turn.Index.Plan(key)
+		l.Planned(start, turn, result, problems)
+		require.Len(t, turn.Ask, 1)
+		return turn.Ask[0]
+	}
+	need := ask(early)
+	require.True(t, l.Look(start, need))
+	require.Equal(t, need, ask(late))
+	for _, key := range []purekube.Key{early, late} {
+		keys, _, _ := l.Found(need, purekube.Answer{}, nil)
+		require.Equal(t, []purekube.Key{key}, keys)
+		require.Equal(t, key == early, l.Look(start, need), "each asked once")
+	}
 }
 
 // After a create, a proxy may say that the service is unavailable although the API server did it. A Status of the API server

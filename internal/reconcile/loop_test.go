@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -98,7 +99,9 @@ func TestFailuresAreRetried(t *testing.T) {
 // A busy API server says after what time to ask again. While it stays busy, the pauses grow all the same: otherwise it would get
 // every request again each time. A pause that nobody can mean is cut.
 func TestABusyServerIsGivenTime(t *testing.T) {
-	busy := func(seconds int) error { return apierrors.NewTooManyRequests("busy", seconds) }
+	busy := func(seconds int) error { // as CarryOut wraps it
+		return errors.Join(fmt.Errorf("write: %w", apierrors.NewTooManyRequests("busy", seconds)))
+	}
 	for _, tc := range []struct {
 		name    string
 		retries int
