@@ -3,6 +3,7 @@ package ttl
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -61,4 +62,10 @@ func TestRecover(t *testing.T) {
 			require.Equal(t, tc.want, recovered(tc.nodes), tc.reason)
 		})
 	}
+}
+
+// The last step has no upper limit, whatever its SizeMax is.
+func TestRecoverBeyondTheLastStep(t *testing.T) {
+	steps := table{{SizeMax: 100}, {SizeMin: 90, SizeMax: 200, TTL: time.Minute}}
+	require.Equal(t, 1, steps.recover(201, nil))
 }

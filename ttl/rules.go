@@ -93,7 +93,8 @@ func matches(n *corev1.Node, ttl time.Duration) bool {
 // An example: 480 nodes are allowed by step 1 (90 to 500) and step 2 (450 to 1000). If most nodes say 30, the cluster
 // has been larger and is at step 2. Step 1, which a new process would reach by counting, would rewrite all of them.
 func (t table) recover(nodes int, annotated map[int64]int) int {
-	best, most := 0, -1
+	var best int
+	most := -1
 	for step, b := range t {
 		// The last step has no upper limit, whatever its SizeMax is.
 		allows := b.SizeMin <= nodes && (nodes <= b.SizeMax || step == len(t)-1)
