@@ -192,10 +192,12 @@ func (n *network) deletes(name string) {
 }
 
 // ranges are the names of the ServiceCIDRs at the API server.
-func (n *network) ranges() []string {
-	n.Helper()
-	list, err := n.client.NetworkingV1().ServiceCIDRs().List(n.Context(), metav1.ListOptions{})
-	require.NoError(n, err)
+func (n *network) ranges() []string { return rangesOf(n.T, n.client) }
+
+func rangesOf(t *testing.T, client kubernetes.Interface) []string {
+	t.Helper()
+	list, err := client.NetworkingV1().ServiceCIDRs().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
 	names := []string{}
 	for _, c := range list.Items {
 		names = append(names, c.Name)
