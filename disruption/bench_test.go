@@ -2,13 +2,11 @@ package disruption
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -96,38 +94,6 @@ func BenchmarkNeverAllowed(b *testing.B) {
 				x, _ = x.With(Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("other", nil)}})
 				_, err := x.NeverAllowed()
 				require.NoError(b, err)
-			}
-		})
-	}
-}
-
-// BenchmarkManyControllers plans and explains a budget of n pods with a controller each, and reports the exponent of the
-// growth from one size to the next: 1 is linear.
-func BenchmarkManyControllers(b *testing.B) {
-	for name, ask := range map[string]func(Snapshot, purekube.Key){
-		"Plan":    func(s Snapshot, k purekube.Key) { _, _ = Plan(s, k, Options{}) },
-		"Explain": func(s Snapshot, k purekube.Key) { _, _ = NewIndex(s, Options{}).Explain(k) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			before, size := time.Duration(0), 0
-			for _, n := range []int{500, 2_000, 8_000, 32_000} {
-				s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
-				for i := range n {
-					s.Pods = append(s.Pods, pod(fmt.Sprint("p", i), by("apps/v1", "StatefulSet", fmt.Sprint("s", i))))
-					s.StatefulSets = append(s.StatefulSets, statefulSet(fmt.Sprint("s", i), nil))
-				}
-				b.Run(fmt.Sprintf("controllers=%d", n), func(b *testing.B) {
-					best := time.Hour
-					for b.Loop() {
-						start := time.Now()
-						ask(s, key("web"))
-						best = min(best, time.Since(start))
-					}
-					if before > 0 {
-						b.ReportMetric(math.Log(float64(best)/float64(before))/math.Log(float64(n)/float64(size)), "exponent")
-					}
-					before, size = best, n
-				})
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -23,7 +24,15 @@ import (
 var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 	NewIndex: NewIndex, Plan: Plan, PlanAll: PlanAll,
 	Options: []Options{{}, {MatchUpstream: purekube.V1_36}, {MaxUnavailableRounding: RoundDown}},
-	Draw:    func(r *rand.Rand, bad bool) Snapshot { return generator{Rand: r, bad: bad}.snapshot() },
+	Draw: func(r *rand.Rand, bad bool) Snapshot {
+		s := generator{Rand: r, bad: bad}.snapshot()
+		for i, p := range s.Pods {
+			if p != nil {
+				p.Spec.NodeName = []string{"", "a", "b"}[i%3]
+			}
+		}
+		return s
+	},
 	Words: []string{"shop", "team", "one", "two", "pod-0", "pod-1", "budget-0", "app", "In", "Exists", "a", "b", "v1", "apps/v1", "x/v1",
 		"ReplicaSet", "Deployment", "Node", "0%", "1%", "50%", "100%", "101%", "-1%", "True", "False", "Ready", "DisruptionTarget", "Running",
 		"Succeeded", "AlwaysAllow", "IfHealthyBudget"},
@@ -64,6 +73,14 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 var anyTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 
 func ask(x *Index, s Snapshot) (answers []contract.Answer) {
+	// found are pods that the caller gave, and the names that several pods have.
+	found := func(question string, pods []*corev1.Pod, duplicates []types.NamespacedName) {
+		answers = append(answers, contract.Answer{Question: question, Value: []any{pods, duplicates}, Shares: true})
+	}
+	for _, node := range []string{"a", "b", "c"} {
+		pods, duplicates := x.PodsOnNode(node)
+		found("PodsOnNode "+node, pods, duplicates)
+	}
 	for i, p := range contract.Sorted(s.Pods) {
 		budgets, err := x.BudgetsFor(p)
 		answers = append(answers, contract.Answer{Question: fmt.Sprintf("BudgetsFor %d", i), Value: budgets, Err: err, Shares: true})
@@ -74,6 +91,8 @@ func ask(x *Index, s Snapshot) (answers []contract.Answer) {
 			eviction, err := x.CheckEviction(snapshot.KeyOf(p), by)
 			answers = append(answers, contract.Answer{Question: fmt.Sprintf("CheckEviction %d %s", i, by), Value: []any{eviction, eviction.Verdict.StatusCode()}, Err: err})
 		}
+		pods, duplicates := x.PodsOfController(p.Namespace, metav1.GetControllerOf(p))
+		found(fmt.Sprintf("PodsOfController %d", i), pods, duplicates)
 	}
 	return answers
 }

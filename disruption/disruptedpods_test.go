@@ -4,11 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -149,22 +147,6 @@ func TestD24_AClockBehindThePods(t *testing.T) {
 		s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(time.Second)})), 1, pod("a", byWeb, created(0)))
 		require.Empty(t, statusOf(t, s, Options{}).DisruptedPods, "a pod that was created now is not from the future")
 	})
-}
-
-func TestD15_NotDeletedNamesTheBudget(t *testing.T) {
-	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"b": ago(time.Hour), "a": ago(time.Hour)})), 2, pod("b", byWeb), pod("a", byWeb))
-	r, err := Plan(s, key("web"), Options{})
-	require.NoError(t, err)
-	want := func(pod, budget string) purekube.Event {
-		return purekube.Event{
-			Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: pod, UID: types.UID("uid-" + pod), ResourceVersion: "7"},
-			Type:      "Warning", Reason: "NotDeleted", Message: "Pod was expected by PDB " + budget + " to be deleted but it wasn't",
-		}
-	}
-	require.Empty(t, cmp.Diff([]purekube.Event{want("a", "shop/web"), want("b", "shop/web")}, r.Events))
-	r, err = Plan(s, key("web"), Options{MatchUpstream: purekube.V1_36})
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff([]purekube.Event{want("a", "shop/shop"), want("b", "shop/shop")}, r.Events), "upstream prints the namespace twice")
 }
 
 func TestD19_AnEntryOfExactlyTwoMinutes(t *testing.T) {

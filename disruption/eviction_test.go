@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/podstate"
 )
 
 const cannotEvict = "Cannot evict pod as it would violate the pod's disruption budget. "
@@ -364,146 +363,10 @@ func TestCheckEvictionOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Whatever the cluster: a sequence of evictions takes no more healthy pods than the budget allowed
-// before the first of them.
-func TestPropEvictionsOneAfterTheOther(t *testing.T) {
-	sequences := 0
-	forEachSnapshot(t, 300, false, func(g generator, s Snapshot, o Options) error {
-		s = deepCopy(s)
-		left := map[types.NamespacedName]int32{}
-		for _, p := range s.Pods {
-			if p.CreationTimestamp.After(s.Now) {
-				p.CreationTimestamp = metav1.NewTime(epoch)
-			}
-		}
-		for _, b := range s.Budgets {
-			// Entries that are over at any moment would give pods back.
-			b.Status.DisruptedPods = nil
-			e, _ := NewIndex(s, o).Explain(KeyOf(b))
-			left[e.Key.NamespacedName()] = e.Budget.Computed.DisruptionsAllowed
-		}
-		for i, p := range s.Pods {
-			e, _ := NewIndex(s, o).CheckEviction(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Recomputed)
-			if e.Verdict == AllowedWithinBudget {
-				sequences++
-				// One that is not ready takes nothing from the budget.
-				if !podstate.Ready(p) {
-					left[e.Budget]++
-				}
-				if left[e.Budget]--; left[e.Budget] < 0 {
-					return fmt.Errorf("%s: budget %s lets one more go than it allowed", p.Name, e.Budget)
-				}
-				carryOut(s, UpdateStatus{Budget: e.Update})
-			}
-			if e.Verdict.Allowed() {
-				s.Pods[i] = p.DeepCopy()
-				s.Pods[i].DeletionTimestamp = ptr.To(metav1.NewTime(s.Now))
-			}
-		}
-		return nil
-	})
-	if manySnapshots() && sequences < 5 {
-		t.Errorf("only %d evictions within budget", sequences)
-	}
-}
-
 func TestVerdict(t *testing.T) {
 	for v, code := range map[Verdict]int{NoVerdict: 0, AllowedNoBudget: 201, AllowedUnhealthy: 201, AllowedWithinBudget: 201,
 		RefusedNow: 429, RefusedForbidden: 403, RefusedConflictingBudgets: 500, "another": 0} {
 		require.Equal(t, code == 201, v.Allowed(), v)
 		require.Equal(t, code, v.StatusCode(), v)
-	}
-}
-
-// A node is drained: its pods are evicted one by one, the ones that are refused are tried again when
-// replacements have become ready. At no time are fewer pods healthy than the budgets demand, and
-// the drain ends.
-func TestDrain(t *testing.T) {
-	for mode, o := range bothModes {
-		t.Run(mode, func(t *testing.T) {
-			web := web(budget(maxUnavailable("30%")), 7)
-			db := budget(minAvailable("2"), named("db"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
-			s := Snapshot{Now: now, Budgets: append(web.Budgets, db), ReplicaSets: web.ReplicaSets, Deployments: web.Deployments}
-			on := func(node string) func(*corev1.Pod) {
-				return func(p *corev1.Pod) { p.Spec.NodeName = node }
-			}
-			for i := range 7 {
-				s.Pods = append(s.Pods, pod(fmt.Sprintf("web-%d", i), byWeb, on([]string{"old", "old", "old", "old", "old", "new", "new"}[i])))
-			}
-			for i := range 3 {
-				s.Pods = append(s.Pods, pod(fmt.Sprintf("db-%d", i), on("old"), labelled(map[string]string{"app": "db"})))
-			}
-			replace := func(updated *policyv1.PodDisruptionBudget) {
-				for i, b := range s.Budgets {
-					if b.Name == updated.Name {
-						s.Budgets[i] = updated
-					}
-				}
-			}
-			sync := func() {
-				outcomes, err := PlanAll(s, o)
-				require.NoError(t, err)
-				for _, out := range outcomes {
-					require.NoError(t, out.Err)
-					for _, a := range out.Result.Actions {
-						replace(a.(UpdateStatus).Budget)
-					}
-				}
-			}
-			healthy := func(app string) (n int) {
-				for _, p := range s.Pods {
-					if p.Labels["app"] == app && p.DeletionTimestamp == nil && p.Status.Conditions[0].Status == corev1.ConditionTrue {
-						n++
-					}
-				}
-				return n
-			}
-
-			var story []string
-			for round := 1; ; round++ {
-				require.Less(t, round, 10, "the drain does not end: %v", story)
-				sync()
-				var left []*corev1.Pod
-				for _, p := range s.Pods {
-					if p.Spec.NodeName == "old" {
-						left = append(left, p)
-					}
-				}
-				if len(left) == 0 {
-					break
-				}
-				line := fmt.Sprintf("round %d:", round)
-				for _, p := range left {
-					e, err := NewIndex(s, o).CheckEviction(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, AsWritten)
-					require.NoError(t, err)
-					if !e.Verdict.Allowed() {
-						require.Equal(t, RefusedNow, e.Verdict)
-						continue
-					}
-					require.Equal(t, AllowedWithinBudget, e.Verdict)
-					replace(e.Update)
-					p.DeletionTimestamp = ptr.To(metav1.NewTime(s.Now))
-					line += " " + p.Name
-					require.GreaterOrEqual(t, healthy("web"), 4, "7 pods, 30 %% may be missing: 3")
-					require.GreaterOrEqual(t, healthy("db"), 2)
-				}
-				story = append(story, line)
-				// The pods go, and others take their place on the other node.
-				s.Now = s.Now.Add(10 * time.Second)
-				for i, p := range s.Pods {
-					if p.DeletionTimestamp != nil {
-						next := pod(fmt.Sprintf("%s-r%d", p.Name, round), on("new"), labelled(p.Labels))
-						next.OwnerReferences = p.OwnerReferences
-						next.CreationTimestamp = metav1.NewTime(s.Now)
-						s.Pods[i] = next
-					}
-				}
-			}
-			require.Equal(t, []string{
-				"round 1: web-0 web-1 web-2 db-0",
-				"round 2: web-3 web-4 db-1",
-				"round 3: db-2",
-			}, story)
-		})
 	}
 }

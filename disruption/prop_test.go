@@ -99,61 +99,6 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-// Answer the needs and carry out the actions: the next plan has none.
-func TestConverges(t *testing.T) {
-	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
-		s = deepCopy(s)
-		// An answer can bring up another question: a ReplicaSet names its Deployment.
-		for range 6 {
-			known := maps.Clone(s.Answers)
-			outcomes, _ := PlanAll(s, o)
-			for _, out := range outcomes {
-				if len(out.Result.Needs) > 0 && len(out.Result.Actions)+len(out.Result.Events) > 0 {
-					return fmt.Errorf("%v: needs and more", out.Key)
-				}
-				if at := out.Result.RecheckAt; !at.IsZero() && !at.After(s.Now) {
-					return fmt.Errorf("%v: look again in the past", out.Key)
-				}
-				for _, n := range out.Result.Needs {
-					if _, answered := known[n]; answered {
-						return fmt.Errorf("%v: asked again for %v", out.Key, n)
-					}
-					answer := scaleOf(g.uid(n.Kind, n.Name), g.Int32N(9))
-					switch {
-					case g.in(4):
-						answer = purekube.Answer{}
-					case n.Subresource == "":
-						rs := g.replicaSet(meta(n.Name))
-						rs.UID = g.uid(n.Kind, n.Name)
-						answer = purekube.Answer{Object: rs}
-					}
-					s.Answers[n] = answer
-				}
-				for _, a := range out.Result.Actions {
-					carryOut(s, a)
-				}
-			}
-		}
-		outcomes, _ := PlanAll(s, o)
-		for _, out := range outcomes {
-			if len(out.Result.Needs) > 0 {
-				return fmt.Errorf("%v: needs without end: %v", out.Key, out.Result.Needs)
-			}
-			for _, a := range out.Result.Actions {
-				if _, is := a.(ClearDisruptionTarget); is {
-					return fmt.Errorf("%v does not come to rest: %v", out.Key, a)
-				}
-				c := apimeta.FindStatusCondition(a.(UpdateStatus).Budget.Status.Conditions, policyv1.DisruptionAllowedCondition)
-				if o.matchUpstream() && c.Reason == policyv1.SyncFailedReason {
-					continue // D-18
-				}
-				return fmt.Errorf("%v does not come to rest: %v", out.Key, a)
-			}
-		}
-		return nil
-	})
-}
-
 // D-22: leaving any workloads out of a snapshot and answering the Needs from them gives the plan of the
 // whole snapshot. "A workload that is left out costs a lookup" and nothing else.
 func TestPropD22_AWorkloadThatIsLeftOutCostsALookUp(t *testing.T) {
@@ -248,25 +193,6 @@ func lookUp(cluster Snapshot, n purekube.Need) purekube.Answer {
 	}
 	answer, _ := newAnswers(cluster.Answers).find(lookupKeyOf(n))
 	return answer
-}
-
-// carryOut puts what an action writes into the snapshot, in the place of the object that it was
-// planned for.
-func carryOut(s Snapshot, a Action) {
-	switch a := a.(type) {
-	case UpdateStatus:
-		for i, b := range s.Budgets {
-			if KeyOf(b) == KeyOf(a.Budget) {
-				s.Budgets[i] = a.Apply(b)
-			}
-		}
-	case ClearDisruptionTarget:
-		for i, p := range s.Pods {
-			if KeyOf(p) == KeyOf(a.Pod) {
-				s.Pods[i] = a.Apply(p)
-			}
-		}
-	}
 }
 
 // Whatever is wrong: no more is allowed than the healthy pods there are, and what an eviction takes

@@ -84,7 +84,7 @@ func BenchmarkWavesWithNodes(b *testing.B) {
 		{name: "room for one pod on each node, waves of 20, two rounds", more: 1, o: drain.WaveOptions{MaxNodes: 20, Rounds: 2}},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			benchmarkPlans(b, &tc.o, false, func(nodes int) disruption.Snapshot {
+			benchmarkPlans(b, &tc.o, func(nodes int) disruption.Snapshot {
 				s := threePods(nodes, false, far)
 				tc.o.Nodes = withRoom(s, nodes, tc.more)
 				return s

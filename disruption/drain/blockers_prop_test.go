@@ -1,14 +1,12 @@
 package drain_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 )
 
@@ -34,13 +31,7 @@ func TestBlockersOfRandomClusters(t *testing.T) {
 		if r.IntN(2) == 0 {
 			drains, _, _ = drain.Nodes(x, c.Nodes, o)
 		}
-		before, err := json.Marshal(c.Snapshot.Pods)
-		require.NoError(t, err)
 		blockers := drain.Blockers(x, drains, o)
-		after, err := json.Marshal(c.Snapshot.Pods)
-		require.NoError(t, err)
-		require.Equal(t, string(before), string(after), "the input is written to")
-		require.Empty(t, aliasing.Shared(c.Snapshot, blockers))
 		stopped := map[string]bool{}
 		for _, b := range blockers {
 			for _, n := range b.Nodes {

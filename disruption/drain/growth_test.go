@@ -135,34 +135,6 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// BenchmarkIrregular has the times of TestGrowth. The ratio is to the cluster of half the size.
-func BenchmarkIrregular(b *testing.B) {
-	for _, tc := range irregular {
-		for _, q := range questions {
-			b.Run(tc.name+"/"+q.name, func(b *testing.B) {
-				var before float64
-				for _, nodes := range fleets() {
-					x, names := irregularCluster(nodes, tc.change)
-					b.Run(fmt.Sprintf("nodes=%d,pods=%d", nodes, 30*nodes), func(b *testing.B) {
-						b.ReportAllocs()
-						looked := 0
-						o := drain.Options{Force: true, SkipPod: func(*corev1.Pod) bool { looked++; return false }}
-						for b.Loop() {
-							q.ask(x, names, o)
-						}
-						took := b.Elapsed().Seconds() / float64(b.N)
-						b.ReportMetric(float64(looked)/float64(b.N), "pods")
-						if before > 0 {
-							b.ReportMetric(took/before, "ratio")
-						}
-						before = took
-					})
-				}
-			})
-		}
-	}
-}
-
 // A budget with too many entries in its status refuses all pods of a node at once: they are not asked about one by one.
 func TestForbiddenOnce(t *testing.T) {
 	made := func(nodes int) int {

@@ -20,7 +20,6 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/seed"
 )
@@ -73,34 +72,6 @@ func TestDrainNamesEveryPodOnce(t *testing.T) {
 		}
 		slices.SortFunc(named, compareNames)
 		return differ(want, named)
-	})
-}
-
-// A drain rests on the index alone: not on the order of the snapshot's slices, nor on drains before.
-// It changes neither the objects nor the index.
-func TestDrainIsPure(t *testing.T) {
-	forEachDrain(t, func(r *rand.Rand, c samplecluster.Cluster, node string) error {
-		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
-		copied := deepCopy(c.Snapshot)
-		plans, _ := x.PlanAll()
-		d, _ := play(x, node, everything)
-		if shared := aliasing.Shared(c.Snapshot, d); len(shared) > 0 {
-			return fmt.Errorf("the drain shares %v with the snapshot", shared)
-		}
-		if err := differ(copied, c.Snapshot); err != nil {
-			return fmt.Errorf("the snapshot changed: %w", err)
-		}
-		again, _ := x.PlanAll()
-		if err := differ(fmt.Sprint(plans), fmt.Sprint(again)); err != nil {
-			return fmt.Errorf("the index changed: %w", err)
-		}
-		shuffled := deepCopy(c.Snapshot)
-		r.Shuffle(len(shuffled.Pods), func(i, j int) { shuffled.Pods[i], shuffled.Pods[j] = shuffled.Pods[j], shuffled.Pods[i] })
-		r.Shuffle(len(shuffled.Budgets), func(i, j int) {
-			shuffled.Budgets[i], shuffled.Budgets[j] = shuffled.Budgets[j], shuffled.Budgets[i]
-		})
-		other, _ := play(disruption.NewIndex(shuffled, disruption.Options{}), node, everything)
-		return differ(d, other)
 	})
 }
 
@@ -180,45 +151,6 @@ func withoutSomeWorkloads(r *rand.Rand, c samplecluster.Cluster) (some, all disr
 	return some, all
 }
 
-// Whatever workloads and scales the snapshot lacks: the drain asks for them, or comes to what it comes
-// to with all of them, where StatefulSets of which only the scale is known are OrderedReady.
-func TestDrainNeeds(t *testing.T) {
-	unknown, beside := 0, 0
-	forEachDrain(t, func(r *rand.Rand, c samplecluster.Cluster, node string) error {
-		s, all := withoutSomeWorkloads(r, c)
-		whole, _ := play(disruption.NewIndex(all, disruption.Options{}), node, everything)
-		for range 20 {
-			d, after := play(disruption.NewIndex(s, disruption.Options{}), node, everything)
-			if d.Outcome != drain.Unknown {
-				if len(d.Needs) > 0 {
-					return fmt.Errorf("%v with needs", d.Outcome)
-				}
-				return differ(whole, d)
-			}
-			unknown++
-			if len(d.Needs) == 0 || len(d.Rounds) > 0 || after == nil {
-				return fmt.Errorf("unknown: %+v", d)
-			}
-			for _, p := range d.Refused {
-				stays := func(q drain.RefusedPod) bool { return q.Pod == p.Pod && q.Code == p.Code }
-				if !slices.ContainsFunc(whole.Refused, stays) {
-					return fmt.Errorf("%v goes once %v are answered", p.Pod, d.Needs)
-				}
-				beside++
-			}
-			for _, n := range d.Needs {
-				if _, answered := s.Answers[n]; answered {
-					return fmt.Errorf("asked twice: %v", n)
-				}
-				s.Answers[n] = lookUp(c, n)
-			}
-		}
-		return fmt.Errorf("it asks and asks")
-	})
-	require.Positive(t, unknown)
-	require.Positive(t, beside, "pods that stay whatever the answers are")
-}
-
 // lookUp is what the API server of the cluster answers.
 func lookUp(c samplecluster.Cluster, n purekube.Need) purekube.Answer {
 	is := func(o metav1.Object) bool { return o.GetNamespace() == n.Namespace && o.GetName() == n.Name }
@@ -279,15 +211,4 @@ func differ[T any](want, got T) error {
 		return fmt.Errorf("-want +got:\n%s", diff)
 	}
 	return nil
-}
-
-func deepCopy(s disruption.Snapshot) disruption.Snapshot {
-	s.Pods, s.Budgets = slices.Clone(s.Pods), slices.Clone(s.Budgets)
-	for i := range s.Pods {
-		s.Pods[i] = s.Pods[i].DeepCopy()
-	}
-	for i := range s.Budgets {
-		s.Budgets[i] = s.Budgets[i].DeepCopy()
-	}
-	return s
 }

@@ -8,8 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -20,19 +18,10 @@ import (
 
 // threePods are ready pods of one ReplicaSet on node n, under a budget that keeps two of them.
 func threePods(replicas int32) disruption.Snapshot {
-	labels := map[string]string{"app": "a"}
-	s := disruption.Snapshot{
-		ReplicaSets: []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "uid-a"}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}},
-		Budgets: []*policyv1.PodDisruptionBudget{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}, Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromInt32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels}}}},
-	}
+	s := disruption.Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("a", "", &replicas)},
+		Budgets: []*policyv1.PodDisruptionBudget{budget(named("b"), minAvailable("2"))}}
 	for i := range 3 {
-		s.Pods = append(s.Pods, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("a-", i), UID: types.UID(fmt.Sprint("uid-a-", i)), Labels: labels,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a", UID: "uid-a", Controller: ptr.To(true)}}},
-			Spec:   corev1.PodSpec{NodeName: "n"},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
-		})
+		s.Pods = append(s.Pods, pod(fmt.Sprint("a-", i), by("apps/v1", "ReplicaSet", "a"), on("n")))
 	}
 	return s
 }
@@ -51,26 +40,26 @@ func TestDrainWhoComesBack(t *testing.T) {
 		{name: "another ReplicaSet", reason: "one of the same name that was made later wants pods of its own", outcome: Never, rounds: 1,
 			change: func(s *disruption.Snapshot) {
 				s.ReplicaSets[0].UID = "uid-of-the-next"
-				s.Answers = map[purekube.Need]purekube.Answer{objectNeed("ns", "a"): {Object: s.ReplicaSets[0]}}
+				s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "a"): {Object: s.ReplicaSets[0]}}
 			}},
 		{name: "another ReplicaSet in the cache", reason: "the cache may be of another moment than the pods", outcome: Unknown,
 			change: func(s *disruption.Snapshot) { s.ReplicaSets[0].UID = "uid-of-the-next" }},
 		{name: "looked up", reason: "the answer stands for the object", outcome: InRounds, rounds: 3,
 			change: func(s *disruption.Snapshot) {
-				s.Answers = map[purekube.Need]purekube.Answer{objectNeed("ns", "a"): {Object: s.ReplicaSets[0]}}
+				s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "a"): {Object: s.ReplicaSets[0]}}
 				s.ReplicaSets = nil
 			}},
 		{name: "no ReplicaSet", reason: "nobody makes the pods again", outcome: Never, rounds: 1,
 			change: func(s *disruption.Snapshot) {
 				s.ReplicaSets = nil
-				s.Answers = map[purekube.Need]purekube.Answer{objectNeed("ns", "a"): {}}
+				s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "a"): {}}
 			}},
 		{name: "not known", reason: "what wants the pods has to be looked up", outcome: Unknown,
 			change: func(s *disruption.Snapshot) { s.ReplicaSets = nil }},
 		{name: "a reference that does not parse", reason: "nobody can be asked", outcome: Never, rounds: 1,
 			change: func(s *disruption.Snapshot) {
 				for _, p := range s.Pods {
-					p.OwnerReferences[0].APIVersion = "a/b/c"
+					p.OwnerReferences[1].APIVersion = "a/b/c"
 				}
 			}},
 		{name: "enough others", reason: "a pod of the same ReplicaSet that no budget covers is one of its pods", outcome: Never, rounds: 1,

@@ -16,7 +16,6 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/seed"
 )
@@ -184,26 +183,6 @@ func TestWavesKeepTheirPromises(t *testing.T) {
 	require.Positive(t, blocked)
 	require.Positive(t, many, "waves of several nodes that have pods")
 	require.Positive(t, inRounds, "waves of several rounds")
-}
-
-// Waves writes to nothing, and depends on the order of nothing.
-func TestWavesArePure(t *testing.T) {
-	for seed := range seed.Each(t, 300) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		c := fleet(r, 2+r.IntN(5))
-		o := randomWaves(r, c)
-		copied := deepCopy(c.Snapshot)
-		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
-		plan, _, _ := drain.Waves(x, c.Nodes, o)
-		require.NoError(t, differ(copied, c.Snapshot), "seed %d: the snapshot changed", seed)
-		require.Empty(t, aliasing.Shared(c.Snapshot, plan), "seed %d", seed)
-		shuffled := deepCopy(c.Snapshot)
-		r.Shuffle(len(shuffled.Pods), func(i, j int) { shuffled.Pods[i], shuffled.Pods[j] = shuffled.Pods[j], shuffled.Pods[i] })
-		nodes := append(slices.Clone(c.Nodes), c.Nodes[0], c.Nodes[1])
-		r.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		again, _, _ := drain.Waves(disruption.NewIndex(shuffled, disruption.Options{}), nodes, o)
-		require.NoError(t, differ(plan, again), "seed %d", seed)
-	}
 }
 
 // best is how many nodes can be drained at all in waves, and in how many waves at the least: all waves in all orders are tried.
