@@ -188,35 +188,3 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// TestNodes goes around the border of the first two steps, which overlap from 90 to 100 nodes; and around the same border
-// with five or six nodes that count as ten each, where a search with a cache lag of one comes to its end.
-func TestNodes(t *testing.T) {
-	for _, w := range []struct {
-		name               string
-		scale              scale
-		nodes, least, most int
-	}{
-		{"nodes, 5 to 6 in both steps", tens, 6, 4, 7},
-		{"nodes, 100 to 101 and back", scale{each: 1}, 100, 99, 101},
-		{"nodes, 89 to 102", scale{each: 1}, 99, 89, 102},
-	} {
-		for _, lag := range lags {
-			if lag.left() {
-				continue
-			}
-			t.Run(w.name+", cache behind by "+lag.name, func(t *testing.T) {
-				t.Parallel()
-				nodes := newNodeWorld(w.scale, w.nodes, w.least, w.most)
-				nodes.lag = lag.changes
-				r := search(w.name, nodes, true, bounds(t))
-				t.Log(r)
-				require.Empty(t, r.Broken)
-				require.Greater(t, r.States, 100)
-			})
-		}
-	}
-}
-
-// tens makes 80, 90, 100 and 110 nodes of 4, 5, 6 and 7: five and six are allowed in both of the first two steps.
-var tens = scale{others: 40, each: 10}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube"
@@ -13,6 +14,39 @@ import (
 )
 
 type nodeLoopWorld = LoopWorld[manyNodes, ttl.Snapshot, ttl.Action]
+
+// What a node has.
+const (
+	bare    = iota // no annotation
+	zero           // "0"
+	fifteen        // "15"
+)
+
+var valueNames = []string{"without a TTL", "with TTL 0", "with TTL 15"}
+
+func newNode(name string, value int) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: UID(1)}}
+	switch value {
+	case zero:
+		n.Annotations = map[string]string{ttl.Annotation: "0"}
+	case fifteen:
+		n.Annotations = map[string]string{ttl.Annotation: "15"}
+	}
+	return n
+}
+
+func valueOf(n *corev1.Node) int {
+	switch text, there := n.Annotations[ttl.Annotation]; {
+	case !there:
+		return bare
+	case text == "0":
+		return zero
+	case text == "15":
+		return fifteen
+	default:
+		panic("a node gets the TTL " + text)
+	}
+}
 
 // nodesLoop is the controller of clientgo.NewTTL: from one to three nodes and back, which count as 85, 95 and 105. Two are
 // allowed in both of the first two steps.

@@ -60,11 +60,10 @@ type looped[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	// confirm plans again what cannot be undone. Nil: the package has nothing such.
 	confirm func(live *View, key purekube.Key) purekube.Result[A]
 
-	// deciding, hearing and queueing are defects on purpose. They change what is carried out of a plan, which keys an
-	// event affects, and when a key is queued again. Nil: there is none.
+	// deciding and hearing are defects on purpose. They change what is carried out of a plan, and which keys an event
+	// affects. Nil: there is none.
 	deciding func(Decision) Decision
 	hearing  func(oldObj, newObj Object, keys []purekube.Key) []purekube.Key
-	queueing func(reconcile.Next) reconcile.Next
 
 	loop  *reconcile.Loop[X, S, A]
 	queue []purekube.Key
@@ -211,9 +210,6 @@ func (c *looped[X, S, A]) work(l *loop, at int) {
 }
 
 func (c *looped[X, S, A]) follow(l *loop, key purekube.Key, next reconcile.Next) {
-	if c.queueing != nil {
-		next = c.queueing(next)
-	}
 	if !next.Requeue {
 		return
 	}
