@@ -320,60 +320,67 @@ func TestPropNever(t *testing.T) {
 				continue
 			}
 			full := deepCopy(s)
-			var some *corev1.Pod
-			managed := int32(0)
-			scales := map[string]int32{}
-			// Pods that have ended, or that are being deleted, are not there at full health.
-			var ended []*corev1.Pod
-			named := map[string]bool{}
-			full.Pods = slices.DeleteFunc(full.Pods, func(p *corev1.Pod) bool {
-				gone := p.DeletionTimestamp != nil || podstate.Terminal(p)
-				p.DeletionTimestamp, p.Status.Phase = nil, corev1.PodRunning
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-				if p.Namespace != b.Namespace || !slices.ContainsFunc(e.Budget.Pods, func(h PodHealth) bool { return h.Name == p.Name }) {
-					return gone
-				}
-				ref := metav1.GetControllerOf(p)
-				if ref == nil {
-					return gone
-				}
-				// An object and the answer to a lookup may be of two moments.
-				id, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
-				scales[id] = max(scales[id], scale)
-				some = p
-				switch {
-				case gone:
-					ended = append(ended, p)
-				// No controller makes pods that name a Deployment itself: they are there beside its own.
-				case ref.Kind != "Deployment":
-					managed++
-					fallthrough
-				default:
-					named[id] = true
-				}
-				return gone
-			})
+			// through are the controllers by the references that lead to them. One may be there twice: its object and the
+			// answer to a lookup may be of two moments.
+			through, scales := map[string]string{}, map[string]int32{}
 			complete := true
 			for _, c := range e.Budget.Controllers {
-				complete = complete && c.Problem == ""
-			}
-			if some == nil || !complete || len(e.Budget.Controllers) == 0 {
-				continue
+				controller := c.Kind + " " + c.Name
+				complete, scales[controller] = complete && c.Problem == "", max(scales[controller], c.Scale)
+				for _, reference := range c.Through {
+					through[reference] = controller
+				}
 			}
 			wanted := int32(0)
 			for _, scale := range scales {
 				wanted += scale
 			}
+			// controllerOf is "" for a pod that the budget does not cover.
+			controllerOf := func(p *corev1.Pod) (kind, controller string) {
+				ref := metav1.GetControllerOf(p)
+				if ref == nil || p.Namespace != b.Namespace || !slices.ContainsFunc(e.Budget.Pods, func(h PodHealth) bool { return h.Name == p.Name }) {
+					return "", ""
+				}
+				return ref.Kind, through[ref.Kind+" "+ref.Name]
+			}
+			var some *corev1.Pod
+			managed := int32(0)
+			// Pods that have ended, or that are being deleted, are not there at full health.
+			var ended []*corev1.Pod
+			there := map[string]bool{}
+			full.Pods = slices.DeleteFunc(full.Pods, func(p *corev1.Pod) bool {
+				gone := p.DeletionTimestamp != nil || podstate.Terminal(p)
+				p.DeletionTimestamp, p.Status.Phase = nil, corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				kind, controller := controllerOf(p)
+				if controller == "" {
+					return gone
+				}
+				some = p
+				switch {
+				case gone:
+					ended = append(ended, p)
+				// No controller makes pods that name a Deployment itself: they are there beside its own.
+				case kind != "Deployment":
+					managed++
+					fallthrough
+				default:
+					there[controller] = true
+				}
+				return gone
+			})
+			if some == nil || !complete {
+				continue
+			}
 			// A controller replaces its pods that have ended.
 			for _, p := range ended {
-				id, _, _, _ := oracleFind(s, p.Namespace, *metav1.GetControllerOf(p), o)
-				if managed < wanted && metav1.GetControllerOf(p).Kind != "Deployment" {
+				if kind, controller := controllerOf(p); managed < wanted && kind != "Deployment" {
 					full.Pods = append(full.Pods, p)
 					managed++
-					named[id] = true
+					there[controller] = true
 				}
 			}
-			if len(named) < len(scales) {
+			if len(there) < len(scales) {
 				continue // more pods of one controller are there than it wants, and another one has none
 			}
 			for ; managed < wanted; managed++ {

@@ -8,12 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -48,56 +44,6 @@ func forEachSnapshotFrom(t *testing.T, from uint64, n int, bad bool, property fu
 }
 
 var errorText = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
-
-func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
-	seen := map[string]int{}
-	forEachSnapshot(t, 1500, false, func(g generator, s Snapshot, o Options) error {
-		for _, b := range s.Budgets {
-			want := oracle(s, b, o)
-			got, err := Plan(s, KeyOf(b), o)
-			if want.needs > 0 {
-				seen["needs"]++
-				if len(got.Needs) != want.needs || len(got.Actions)+len(got.Events) != 0 || err != nil {
-					return fmt.Errorf("%s: %d needs wanted, got %+v, %w", b.Name, want.needs, got, err)
-				}
-				continue
-			}
-			st := b.Status
-			if len(got.Actions) == 1 {
-				st = got.Actions[0].(UpdateStatus).Budget.Status
-			}
-			if want.failure != "" {
-				seen["failure"]++
-				c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
-				if err == nil || st.DisruptionsAllowed != 0 || c == nil || c.Reason != policyv1.SyncFailedReason || c.Status != "False" ||
-					len(c.Message) < len(want.failure) || c.Message[:len(want.failure)] != want.failure {
-					return fmt.Errorf("%s: failure %q wanted, got %+v, %w", b.Name, want.failure, st, err)
-				}
-				continue
-			}
-			seen["status"]++
-			if err != nil {
-				return fmt.Errorf("%s: %w", b.Name, err)
-			}
-			disrupted := slices.Sorted(maps.Keys(st.DisruptedPods))
-			if diff := cmp.Diff(want.numbers, countsOf(st)) + cmp.Diff(want.disrupted, disrupted, cmpopts.EquateEmpty()) + cmp.Diff(want.recheck, got.RecheckAt); diff != "" {
-				return fmt.Errorf("%s (-oracle +plan): %s", b.Name, diff)
-			}
-			if st.ObservedGeneration != b.Generation {
-				return fmt.Errorf("%s: generation %d", b.Name, st.ObservedGeneration)
-			}
-			if len(got.Actions) == 0 {
-				seen["nothing to do"]++
-			}
-			// In the next round of options nothing is left to do, mostly.
-			b.Status = st
-		}
-		return nil
-	})
-	if manySnapshots() && (seen["needs"] < 100 || seen["failure"] < 100 || seen["status"] < 100 || seen["nothing to do"] == 0) {
-		t.Errorf("the snapshots are not diverse: %v", seen)
-	}
-}
 
 // D-22: leaving any workloads out of a snapshot and answering the Needs from them gives the plan of the
 // whole snapshot. "A workload that is left out costs a lookup" and nothing else.
