@@ -8,8 +8,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// claimVerdict is what is decided about one claim, and why: Plan turns it into actions, and Explain into sentences. What
-// is known about each consumer is returned next to it, as one code for each.
+// claimVerdict is what is decided about one claim, and why: Plan turns it into actions, and Explain into sentences.
+// What is known about each consumer is returned next to it, as one code for each.
 type claimVerdict struct {
 	// released is how many consumers leave the claim. unused: nobody uses it then.
 	released int

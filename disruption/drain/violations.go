@@ -21,8 +21,8 @@ import (
 //  2. The victims are counted in order. A victim takes one off each budget that selects it, unless the budget lists the
 //     pod in status.disruptedPods. It violates if a budget is below zero then.
 //  3. A budget selects the pods that [disruption.Index.BudgetsFor] says. An empty selector selects all pods of the
-//     namespace, also pods without labels. For kube-scheduler, such a budget selects no pod, and no budget selects a pod
-//     without labels (D-40, see docs/divergences.md).
+//     namespace, also pods without labels. For kube-scheduler, such a budget selects no pod, and no budget selects a
+//     pod without labels (D-40, see docs/divergences.md).
 //  4. Whether a victim is ready, pending or being deleted makes no difference, and neither do several budgets.
 //
 // If the options of the Index name a release in MatchUpstream, the victims are sorted as that release does. In both
