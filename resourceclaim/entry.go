@@ -162,8 +162,8 @@ func (x *Index) another(c *claimant, i int, claim *resourcev1.ResourceClaim) ent
 }
 
 // waitsInAnyCase reports whether the pod waits, whether or not the claim that its status names exists: the pod has no
-// node, so nothing is reserved for it, and if the claim is gone, the PodGroup's claim must be created first. A
-// lookup that decides nothing is not asked for: hundreds of pods of a group that is being created would ask for the same
+// node, so nothing is reserved for it, and if the claim is gone, the PodGroup's claim must be created first. A lookup
+// that decides nothing is not asked for: hundreds of pods of a group that is being created would ask for the same
 // claim.
 func (x *Index) waitsInAnyCase(c *claimant, i int) bool {
 	return x.options.skipsNeedless() && c.node == "" && c.member.group != nil && x.shared(c, i).code == ReasonClaimWaiting
