@@ -344,15 +344,15 @@ func groupOf(apiVersion string) string {
 // owner.
 func (w *workloads) replicaSetsOf(namespace, deployment string) (names []string) {
 	for rs := range w.byDeployment.Versions(w.hash.Term(0, namespace, deployment)) {
-		// An object is also found by what it was: another Deployment may have adopted the ReplicaSet since.
-		if deploymentOf(rs) == deployment {
+		// An object is also found by what it was, since another Deployment may have adopted the ReplicaSet, and by a hash
+		// that it has in common with another one.
+		if rs.Namespace == namespace && deploymentOf(rs) == deployment {
 			names = append(names, rs.Name)
 		}
 	}
 	first := lookupKey{group: "apps", kind: replicaSetKind, namespace: namespace}
 	for l, answer := range w.all.From(first) {
-		prefix := l
-		if prefix.name, prefix.version = "", ""; prefix != first {
+		if (lookupKey{group: l.group, kind: l.kind, subresource: l.subresource, namespace: l.namespace}) != first {
 			break
 		}
 		// Pods name it by the name that was looked up, even if the answer has an object of another name.
