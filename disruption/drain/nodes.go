@@ -74,13 +74,10 @@ func each(x *disruption.Index, names []string, o Options) []Drain {
 }
 
 // known sorts out the nodes that neither Options.Nodes nor a pod names, and says so: their names may be misspelt.
-// Without Options.Nodes, a node without pods may exist.
 func (o Options) known(x *disruption.Index, names []string) (known []string, unknown []Drain, err error) {
 	var problems snapshot.Problems
 	for _, name := range names {
-		_, found := o.inventory.find(name)
-		pods, duplicates := x.PodsOnNode(name)
-		if o.Nodes == nil || found || len(pods)+len(duplicates) > 0 {
+		if o.mayExist(x, name) {
 			known = append(known, name)
 			continue
 		}
@@ -88,6 +85,18 @@ func (o Options) known(x *disruption.Index, names []string) (known []string, unk
 		problems.Add(&purekube.ObjectError{Kind: "Node", Name: name, Err: purekube.ErrNotFound})
 	}
 	return known, unknown, problems.Err()
+}
+
+// mayExist: without Options.Nodes, a node without pods may exist.
+func (o Options) mayExist(x *disruption.Index, name string) bool {
+	if o.Nodes == nil {
+		return true
+	}
+	if _, found := o.inventory.find(name); found {
+		return true
+	}
+	pods, duplicates := x.PodsOnNode(name)
+	return len(pods)+len(duplicates) > 0
 }
 
 // withUnknown are all of the drains, sorted by name.
