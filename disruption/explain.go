@@ -83,7 +83,8 @@ type BudgetExplanation struct {
 	Failure string `json:"failure,omitempty"`
 	// Never: no healthy pod could be evicted even if every pod were healthy, at the current scales of the controllers.
 	// If a scale is unknown, Never is false, unless the budget forbids every disruption at any scale (maxUnavailable 0,
-	// minAvailable 100%).
+	// minAvailable 100%). It is also false while a pod may be evicted now, for example because pods that have ended are
+	// still ready.
 	Never bool `json:"never"`
 	// Shortfall is how many more healthy pods are needed before one may be evicted. It is 0 if a pod may be evicted
 	// now, if no number of replicas would ever allow an eviction, or if the status could not be computed.

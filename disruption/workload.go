@@ -68,10 +68,9 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 	}
 	// A controller that is being deleted creates no pods.
 	found := Workload{Recreates: o.GetDeletionTimestamp() == nil, Replicas: replicasOf(replicas), Object: o}
-	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && ref.Kind == replicaSetKind &&
-		owner.Kind == deploymentKind {
-		d, _ := w.deployments.Lookup(types.NamespacedName{Namespace: namespace, Name: owner.Name})
-		if d != nil && d.UID == owner.UID {
+	if rs, is := o.(*appsv1.ReplicaSet); is {
+		d, _ := w.deployments.Lookup(types.NamespacedName{Namespace: namespace, Name: deploymentOf(rs)})
+		if d != nil && d.UID == metav1.GetControllerOfNoCopy(rs).UID {
 			found.Deployment = d
 		}
 	}

@@ -33,11 +33,13 @@ func TestWorkloadOf(t *testing.T) {
 	ofADeployment.ObjectMeta = owned(ofADeployment.ObjectMeta, "apps/v1", "Deployment", "web")
 	ofARollout := replicaSet("of-a-rollout", "", ptr.To(int32(2)))
 	ofARollout.ObjectMeta = owned(ofARollout.ObjectMeta, "argoproj.io/v1alpha1", "Rollout", "web")
+	ofAForeignDeployment := replicaSet("of-a-foreign-deployment", "", ptr.To(int32(2)))
+	ofAForeignDeployment.ObjectMeta = owned(ofAForeignDeployment.ObjectMeta, "example.com/v1", "Deployment", "web")
 	s := Snapshot{
 		Now:                    now,
 		ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(3))), ofADeployment},
 		StatefulSets:           []*appsv1.StatefulSet{statefulSet("plain", nil), numbered, going},
-		ReplicaSets:            []*appsv1.ReplicaSet{replicaSet("rs", "web", ptr.To(int32(2))), ofARollout},
+		ReplicaSets:            []*appsv1.ReplicaSet{replicaSet("rs", "web", ptr.To(int32(2))), ofARollout, ofAForeignDeployment},
 		Deployments:            []*appsv1.Deployment{deployment("web", ptr.To(int32(9)))},
 		Answers: map[purekube.Need]purekube.Answer{
 			objectNeed(ns, "looked-up"):                   {Object: lookedUp},
@@ -79,6 +81,8 @@ func TestWorkloadOf(t *testing.T) {
 		{"a ReplicaSet", "what it wants itself, and not its Deployment", ref("apps/v1", "ReplicaSet", "rs"), ownRS},
 		{"a ReplicaSet of another controller", "no Deployment, although one has the name and UID of the Rollout", ref("apps/v1", "ReplicaSet", "of-a-rollout"),
 			Workload{Recreates: true, Replicas: 2, Object: ofARollout}},
+		{"a ReplicaSet of a Deployment of another group", "no Deployment, although one has that name and UID", ref("apps/v1", "ReplicaSet", "of-a-foreign-deployment"),
+			Workload{Recreates: true, Replicas: 2, Object: ofAForeignDeployment}},
 		{"a ReplicationController of a Deployment", "no Deployment controls one", ref("v1", "ReplicationController", "of-a-deployment"),
 			Workload{Recreates: true, Replicas: 3, Object: ofADeployment}},
 		{"a ReplicaSet of the old group", "the same", ref("extensions/v1beta1", "ReplicaSet", "rs"), ownRS},

@@ -215,7 +215,7 @@ func (x *Index) nameChanged(before *Index, affected map[string]bool) {
 	}
 	// x is enough: a ServiceCIDR that overlaps and is not in x has changed itself, and is named as such.
 	for _, y := range x.cidrs {
-		if y.overlaps(prefixes) {
+		if !affected[y.name] && y.overlaps(prefixes) {
 			affected[y.name] = true
 		}
 	}

@@ -79,6 +79,23 @@ func BenchmarkNewIndex(b *testing.B) {
 	})
 }
 
+// Each ServiceCIDR is compared with the others only through the stretches between the ends of their ranges.
+func BenchmarkNewIndexOfManyServiceCIDRs(b *testing.B) {
+	for _, n := range []int{1_000, 4_000, 16_000} {
+		var all []*networkingv1.ServiceCIDR
+		for i := range n {
+			all = append(all, cidr(fmt.Sprint("c", i), []string{fmt.Sprintf("fd00:%x::/64", i)}))
+		}
+		s := snapshotOf(cidrs(all...))
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				servicecidr.NewIndex(s, careful)
+			}
+		})
+	}
+}
+
 // asked is an index that has its addresses in order: the first question that needs them pays for that.
 func asked(s servicecidr.Snapshot) *servicecidr.Index {
 	x := servicecidr.NewIndex(s, careful)

@@ -116,7 +116,11 @@ func TestNodesInAnyOrder(t *testing.T) {
 func TestNodesOfOneIsNode(t *testing.T) {
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
 		o := randomOptions(r, c)
-		o.Nodes = nil // with them, the others are not known
+		if o.Nodes != nil { // the others have to be known, and take no pod
+			for _, name := range []string{"nowhere", "a"} {
+				o.Nodes = append(o.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true}})
+			}
+		}
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
 		node := c.Nodes[r.IntN(3)]
 		want, after, _ := drain.Node(x, node, o)

@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +102,39 @@ func TestAutoscaledRollout(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Of the pods at an autoscaler's maximum, only some are made. What is found is the same as with all of them.
+func TestPodsAtTheMaximum(t *testing.T) {
+	atLeast, never := lint.BudgetBlocksAtMinReplicas, lint.BudgetNeverAllows
+	for _, tc := range []struct {
+		most, rule string
+		want       lint.Code
+		says       string
+	}{
+		{"50000", "minAvailable: 20000", atLeast, "there are 3 pods"},
+		{"20001", "minAvailable: 20000", atLeast, "there are 3 pods"},
+		{"20000", "minAvailable: 20000", never, "is 20000, and at full health there are 20000 pods (Deployment web: 20000)"},
+		{"101", "minAvailable: 100", atLeast, "there are 3 pods"},
+		{"100", "minAvailable: 100", never, "there are 100 pods"},
+		{"50000", "minAvailable: 100%", never, "is 100%"},
+		{"50000", "maxUnavailable: 0", never, "is 0"},
+		{"2147483647", "minAvailable: 99%", atLeast, "there are 3 pods"},
+	} {
+		found := lint.Check(read(t, deployment("")+"---\n"+autoscaler("web", "3", tc.most)+"---\n"+budget(tc.rule, web))).Findings
+		require.Equal(t, []lint.Code{tc.want}, codesOf(found), "%s, %s: %v", tc.most, tc.rule, found)
+		require.Contains(t, found[0].Message, tc.says, "%s, %s", tc.most, tc.rule)
+	}
+}
+
+// A cluster with 200 autoscalers has room for them, although not for all their maxima at once.
+func TestMaximaOfManyAutoscalers(t *testing.T) {
+	var all strings.Builder
+	for i := range 200 {
+		all.WriteString(strings.ReplaceAll(deployment("3")+"---\n"+autoscaler("web", "3", "1000")+"---\n"+
+			budget("minAvailable: 2", web)+"---\n", "web", fmt.Sprintf("web-%d", i)))
+	}
+	require.Empty(t, lint.Check(read(t, all.String())).Findings)
 }
 
 // What the finding says: with the default, crash-looping pods are not evicted while too few pods are healthy.

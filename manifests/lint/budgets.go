@@ -151,6 +151,10 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 		field, value = "spec.minAvailable", spec.MinAvailable
 	}
 	percent, isPercent := percentage(value)
+	// The Index has at most maxReplicas of the pods.
+	if field == "spec.minAvailable" && !isPercent && high.mayHaveMore(key) {
+		high.Never = false
+	}
 	switch {
 	case value == nil:
 		l.find(BudgetNeverAllows, key, "spec",
@@ -187,23 +191,43 @@ func forbidsAll(maxUnavailable *intstr.IntOrString) bool {
 	return maxUnavailable != nil && (isPercent && percent == 0 || !isPercent && maxUnavailable.IntValue() == 0)
 }
 
-// thereAre is how many pods the budget has, with a verb, and of which workloads.
-func (j judged) thereAre(key purekube.Key) string {
-	total, counts := 0, map[string]int{}
+// mayHaveMore reports whether autoscalers may make more pods than the Index has, and so many that one of them may go.
+func (j judged) mayHaveMore(key purekube.Key) bool {
+	total, of := j.counts(key)
+	more := false
+	for workload := range of {
+		more = more || j.beyond[workload] > 0
+	}
+	return more && total > int64(j.Computed.DesiredHealthy)
+}
+
+// counts is how many pods the budget has, and of which workloads.
+func (j judged) counts(key purekube.Key) (total int64, of map[purekube.Key]int64) {
+	of = map[purekube.Key]int64{}
 	for _, p := range j.Pods {
 		pod := disruption.PodKey(key.Namespace, p.Name)
-		total += j.count[pod]
-		if of := j.workloadOf[pod]; of != (purekube.Key{}) {
-			counts[of.Kind+" "+of.Name] += j.count[pod]
+		total += int64(j.count[pod])
+		if workload := j.workloadOf[pod]; workload != (purekube.Key{}) {
+			of[workload] += int64(j.count[pod])
 		}
 	}
-	text := "are " + message.Count(total, "pod")
+	for workload := range of {
+		of[workload] += int64(j.beyond[workload])
+		total += int64(j.beyond[workload])
+	}
+	return total, of
+}
+
+// thereAre is how many pods the budget has, with a verb, and of which workloads.
+func (j judged) thereAre(key purekube.Key) string {
+	total, counts := j.counts(key)
+	text := "are " + message.Count(int(total), "pod")
 	if total == 1 {
 		text = "is 1 pod"
 	}
 	var of []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		of = append(of, fmt.Sprintf("%s: %d", name, counts[name]))
+	for _, workload := range slices.SortedFunc(maps.Keys(counts), purekube.Key.Compare) {
+		of = append(of, fmt.Sprintf("%s %s: %d", workload.Kind, workload.Name, counts[workload]))
 	}
 	if len(of) > 0 {
 		text += " (" + list(of, 3) + ")"

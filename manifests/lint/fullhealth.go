@@ -36,11 +36,14 @@ type health struct {
 	leftOut []*corev1.Pod
 	// workloadOf is what makes a pod: a Deployment, not its ReplicaSet.
 	workloadOf map[purekube.Key]purekube.Key
+	// beyond is how many more pods of a workload an autoscaler may make than maxReplicas.
+	beyond map[purekube.Key]int32
 }
 
-// maxReplicas bounds the replicas that an autoscaler is assumed to set. Only a budget that demands at least that many
-// healthy pods may be judged by the bound.
-const maxReplicas = 10_000
+// maxReplicas bounds the pods that are made for an autoscaler's maximum; beyond has the others. So many are enough to
+// judge a percentage: each one below 100% of them leaves a pod. All maxima together may be far more than
+// manifests.MaxPods.
+const maxReplicas = 100
 
 // fullHealth is the set with as many pods as autoscalers want at least, and at most.
 func (l *linter) fullHealth() (least, most health) {
@@ -49,7 +52,11 @@ func (l *linter) fullHealth() (least, most health) {
 	if len(bounds) == 0 {
 		return least, least
 	}
-	return least, l.healthAt(bounds, func(b replicas) int32 { return b.most })
+	most = l.healthAt(bounds, func(b replicas) int32 { return max(b.least, min(b.most, maxReplicas)) })
+	for of, b := range bounds {
+		most.beyond[of] = max(0, b.most-max(b.least, maxReplicas))
+	}
+	return least, most
 }
 
 // replicas are the bounds of an autoscaler, and fromZero says whether it also scales a workload with 0 replicas.
@@ -80,7 +87,7 @@ func (l *linter) autoscaled() map[purekube.Key]replicas {
 		// With minReplicas 0 nothing runs when nothing is to do. Then no pod is in the way; with one there may be.
 		least := max(1, ptr.Deref(a.Spec.MinReplicas, 1))
 		add(a.Namespace, a.Spec.ScaleTargetRef,
-			replicas{least: least, most: max(least, min(a.Spec.MaxReplicas, maxReplicas))})
+			replicas{least: least, most: max(least, a.Spec.MaxReplicas)})
 	}
 	for _, o := range l.set.ScaledObjects {
 		if o == nil {
@@ -88,7 +95,7 @@ func (l *linter) autoscaled() map[purekube.Key]replicas {
 		}
 		// One that is paused at 0 replicas keeps no pod. The workload is judged as it is without KEDA.
 		if b, scales := o.Replicas(); scales && b.Most > 0 {
-			add(o.Namespace, o.Target, replicas{b.Least, max(b.Least, min(b.Most, maxReplicas)), true})
+			add(o.Namespace, o.Target, replicas{b.Least, max(b.Least, b.Most), true})
 		}
 	}
 	return all
@@ -129,7 +136,7 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 	}
 	full, err := set.AtFullHealth()
 	l.workloads(err)
-	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}}
+	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}, beyond: map[purekube.Key]int32{}}
 	made := map[purekube.Key]bool{}
 	for _, p := range full.Pods {
 		if p != nil {
