@@ -37,7 +37,8 @@ const (
 	FixMinAvailable   FixKind = "MinAvailable"
 	// FixAlwaysAllow: the budget has unhealthyPodEvictionPolicy AlwaysAllow.
 	FixAlwaysAllow FixKind = "AlwaysAllow"
-	// FixReplicas: the workload has Value replicas, all of them healthy.
+	// FixReplicas: the workload has Value replicas, all of them healthy. If an autoscaler sets the replicas, raise its
+	// minimum: no autoscaler is simulated.
 	FixReplicas FixKind = "Replicas"
 	// FixHealthyPods: Pods, which are not healthy, are running and ready.
 	FixHealthyPods FixKind = "HealthyPods"

@@ -21,6 +21,7 @@ import (
 	"github.com/purekube/purekube/internal/test/contract"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/seed"
+	"github.com/purekube/purekube/purekubetest"
 )
 
 // forEachCluster runs the property on random clusters.
@@ -118,7 +119,9 @@ func TestNodesOfOneIsNode(t *testing.T) {
 		o := randomOptions(r, c)
 		if o.Nodes != nil { // the others have to be known, and take no pod
 			for _, name := range []string{"nowhere", "a"} {
-				o.Nodes = append(o.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true}})
+				cordoned := purekubetest.Node(name)
+				cordoned.Spec.Unschedulable = true
+				o.Nodes = append(o.Nodes, cordoned)
 			}
 		}
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
