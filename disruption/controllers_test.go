@@ -400,6 +400,9 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 		for _, s.ReplicaSets = range [][]*appsv1.ReplicaSet{nil, {rs}, {ofAnotherGroup}, {replacement}} {
 			require.EqualValues(t, looked, statusOf(t, s, Options{MatchUpstream: purekube.V1_36}).ExpectedPods, "the ReplicaSet's scale answers for it")
 		}
+		s.ReplicaSets, s.Deployments = []*appsv1.ReplicaSet{ofAnotherGroup}, []*appsv1.Deployment{deployment("web", ptr.To(int32(looked+1)))}
+		require.EqualValues(t, looked, statusOf(t, s, Options{MatchUpstream: purekube.V1_36}).ExpectedPods,
+			"no Deployment of apps controls it, although one has that name and UID")
 	})
 }
 

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -89,6 +90,27 @@ func TestBR2504_TheFirstEntryToEndIsWhenToLookAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, now.Add(30*time.Second), r.RecheckAt)
 	require.Len(t, written(t, r).DisruptedPods, 3)
+}
+
+// The events are sorted by pod. Upstream's name the namespace twice (D-15).
+func TestD15_EventsOfEntriesThatAreOver(t *testing.T) {
+	entries := map[string]metav1.Time{}
+	for i := range 6 {
+		entries[fmt.Sprint("web-", string(rune('a'+i)))] = ago(3 * time.Minute)
+	}
+	s := web(budget(minAvailable("1"), disrupted(entries)), 6, pods(6, 6, byWeb)...)
+	for _, mode := range []struct {
+		o    Options
+		says string
+	}{{Options{}, ns + "/web"}, {Options{MatchUpstream: purekube.V1_36}, ns + "/" + ns}} {
+		r, err := Plan(s, key("web"), mode.o)
+		require.NoError(t, err)
+		require.Len(t, r.Events, 6)
+		for i, e := range r.Events {
+			require.Equal(t, fmt.Sprint("web-", string(rune('a'+i))), e.Regarding.Name)
+			require.Contains(t, e.Message, mode.says+" ")
+		}
+	}
 }
 
 func TestD14_EntryOfAPredecessor(t *testing.T) {

@@ -322,6 +322,17 @@ func TestDrainWaitsForTheEntriesThatAreLeft(t *testing.T) {
 	require.Equal(t, now.Add(90*time.Second), after.Now(), "nobody waits for the entry of a")
 }
 
+// Nobody waits for the entry of a budget whose pods have gone, so no time passes until it ends.
+func TestDrainWaitsForNoEntryOfOthers(t *testing.T) {
+	api := perTier("x", minAvailable("0"), disrupted(map[string]metav1.Time{"y": ago(30 * time.Second)}))
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("0")), api},
+		Pods: []*corev1.Pod{pod("a", on("n")), pod("x", on("n"), tier("x")), pod("y", on("m"), tier("x"))}}
+	d, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{Force: true})
+	require.Equal(t, [][]string{{"x"}}, drained(d))
+	require.Equal(t, []string{"a"}, refusedPods(d))
+	require.Equal(t, now, after.Now())
+}
+
 // Pods that are ready and pods that are not wait in one order.
 func TestDrainOfReadyAndUnreadyPodsTakesTurns(t *testing.T) {
 	of := by("apps/v1", "ReplicaSet", "rs")

@@ -53,11 +53,25 @@ func TestDrainOfANodeThatIsNotReady(t *testing.T) {
 			unchecked, _, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{})
 			require.NoError(t, err)
 			require.Equal(t, Now, unchecked.Outcome, "without Nodes, kubelets are taken to run")
+			s.Budgets = nil
+			written, _, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: all, Budgets: AsWritten})
+			require.NoError(t, err)
+			require.Equal(t, Now, written.Outcome, "and with AsWritten, no node is looked at")
 		})
 	}
 	s := threeNodes(maxUnavailable("3"))
-	d, _, _ := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: append(nodes(3), node("n0"))})
-	require.Equal(t, Never, d.Outcome, "which of two nodes of one name is ready is not known")
+	for _, edit := range []func(*corev1.Node){cordoned, tainted(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute)} {
+		d, _, _ := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: append(nodes(3, edit), node("n0"))})
+		require.Equal(t, Never, d.Outcome, "which of two nodes of one name is ready, or out of service, is not known")
+	}
+	daemon := disruption.NewIndex(disruption.Snapshot{Now: now, Pods: []*corev1.Pod{pod("d", by("apps/v1", "DaemonSet", "d"), on("n0"))}}, disruption.Options{})
+	down := nodes(1, ready(corev1.ConditionUnknown))
+	d, _, err := Node(daemon, "n0", Options{IgnoreDaemonSets: true, Nodes: down})
+	require.NoError(t, err)
+	require.Equal(t, ReasonDaemonSetPod, d.Skipped[0].Code, "a pod that stays need not end")
+	d, _, err = Node(daemon, "n0", Options{Nodes: down})
+	require.NoError(t, err)
+	require.Equal(t, ReasonDaemonSetPod, d.Refused[0].Code)
 }
 
 // A pod that waits for one that is being deleted elsewhere waits for ever if that one's node is not ready.

@@ -134,6 +134,10 @@ func TestNodesAsWritten(t *testing.T) {
 	require.Len(t, written.DisruptedPods, 2)
 	require.EqualValues(t, 2, x.Budget(nn("web")).Status.DisruptionsAllowed)
 
+	_, after, err = Node(disruption.NewIndex(disruption.Snapshot{Pods: []*corev1.Pod{pod("free", of, on("n"))}}, disruption.Options{}), "n", Options{Budgets: AsWritten})
+	require.NoError(t, err)
+	require.NoError(t, after.Err(), "a pod without a budget")
+
 	recomputed, _, err := Nodes(x, []string{"m", "n"}, Options{})
 	require.NoError(t, err)
 	require.Equal(t, Unknown, recomputed[0].Outcome, "the same without the workload")
@@ -152,6 +156,9 @@ func TestNodesOptions(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknownBudgets)
 	require.Equal(t, []Drain{{Node: "m"}, {Node: "n"}}, drains)
 	require.Same(t, x, after)
+	drains, err = Each(x, []string{"n", "m"}, Options{Budgets: "written"})
+	require.ErrorIs(t, err, ErrUnknownBudgets)
+	require.Equal(t, []Drain{{Node: "m"}, {Node: "n"}}, drains)
 
 	bad := disruption.NewIndex(disruption.Snapshot{Pods: []*corev1.Pod{pod("a", on("n"))}}, disruption.Options{MaxUnavailableRounding: "Sideways"})
 	drains, _, err = Nodes(bad, []string{"n"}, Options{})
@@ -265,9 +272,17 @@ func TestNodeThatIsNotKnown(t *testing.T) {
 			require.Equal(t, Now, drains[0].Outcome, name)
 			_, err = play("n2")
 			require.NoError(t, err, "%s: a pod names it", name)
+			if drains, err = play("n0", "n"); name != "Waves" {
+				notKnown(t, err, "n")
+				require.Equal(t, []string{"n", "n0"}, []string{drains[0].Node, drains[1].Node}, "%s: sorted", name)
+			}
 		}
 		_, err = Each(x, []string{"n00"}, Options{Budgets: budgets})
 		require.NoError(t, err, "without Nodes, a node without pods may exist")
 	}
 	require.Empty(t, Blockers(x, []Drain{{Node: "n00"}}, Options{Nodes: nodes(2)}))
+	twice := disruption.NewIndex(disruption.Snapshot{Pods: []*corev1.Pod{pod("a", on("n")), pod("b", on("n")), pod("b", on("n"))}}, disruption.Options{})
+	drains, err := Each(twice, []string{"n"}, Options{Nodes: nodes(1)})
+	require.NotErrorIs(t, err, purekube.ErrNotFound)
+	require.Equal(t, ReasonDuplicate, drains[0].Refused[1].Code)
 }

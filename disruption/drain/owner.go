@@ -120,7 +120,7 @@ func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
 	case o.numbered:
 		return slices.DeleteFunc(slices.Clone(gone), func(pod *corev1.Pod) bool {
 			n, found := o.ordinal(pod)
-			return !found || n < o.first || n > o.last
+			return !found || n < o.first // stopsBefore knows those after the last one
 		})
 	case o.all:
 		return gone
@@ -172,15 +172,16 @@ func (o *ownerState) barrier(pods, going []*corev1.Pod) int64 {
 // waitsFor notes that a recreated pod does not become ready: a StatefulSet that creates its pods in order goes no
 // further.
 func (o *ownerState) waitsFor(pod *corev1.Pod) {
-	if n, found := o.ordinal(pod); o.numbered && !o.parallel && found {
+	if !o.parallel {
+		n, _ := o.ordinal(pod)
 		o.last = min(o.last, n)
 	}
 }
 
-// stopsBefore reports whether the StatefulSet does not get to the pod.
+// stopsBefore reports whether the controller is a StatefulSet that does not get to the pod.
 func (o *ownerState) stopsBefore(pod *corev1.Pod) bool {
-	n, found := o.ordinal(pod)
-	return o.numbered && found && n > o.last
+	n, _ := o.ordinal(pod)
+	return o.numbered && n > o.last
 }
 
 // ordinal is the ordinal in the name that the StatefulSet gives its pods.

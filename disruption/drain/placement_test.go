@@ -154,6 +154,51 @@ func TestWhoTakesTheLastRoom(t *testing.T) {
 	}
 }
 
+// Pods without a node are sorted by name, and not by who looked first.
+func TestPendingPodsAreSorted(t *testing.T) {
+	of := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))},
+		Pods: []*corev1.Pod{pod("web-1", of, on("n0")), pod("web-2", of, on("n0"), unready)}}
+	d, _, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: []*corev1.Node{node("n0")}})
+	require.NoError(t, err)
+	require.Len(t, d.Pending, 2)
+	require.Equal(t, nn("web-1"), d.Pending[0].Pod)
+}
+
+// Room for some of the pods. With OrderedReady, the second pod of a StatefulSet looks for a node after the first ones of the
+// others, and with Parallel, all of them look when they are gone.
+func TestOrderOfStatefulSets(t *testing.T) {
+	parallel := statefulSet("p", ptr.To(int32(2)))
+	parallel.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	sets := []*appsv1.StatefulSet{statefulSet("a", ptr.To(int32(2))), statefulSet("z", ptr.To(int32(2))), parallel}
+	for _, tc := range []struct {
+		evict, placed []string
+	}{
+		{[]string{"a-0", "a-1", "z-0"}, []string{"a-0", "z-0"}},
+		{[]string{"a-0", "p-0"}, []string{"a-0"}},
+		{[]string{"p-0", "z-0"}, []string{"p-0"}},
+		{[]string{"a-0", "a-1", "p-0", "p-1"}, []string{"a-0", "p-0", "p-1"}},
+		{[]string{"p-0", "web-longer"}, []string{"web-longer"}},
+	} {
+		s := disruption.Snapshot{Now: now, StatefulSets: sets, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(1)))}}
+		for _, name := range tc.evict {
+			of := by("apps/v1", "StatefulSet", name[:1])
+			if name[0] == 'w' {
+				of = by("apps/v1", "ReplicaSet", "rs")
+			}
+			s.Pods = append(s.Pods, pod(name, of, on("n0")))
+		}
+		room := allocatable("pods", fmt.Sprint(len(tc.placed)))
+		_, after, err := Node(disruption.NewIndex(s, disruption.Options{}), "n0", Options{Nodes: []*corev1.Node{node("n0"), node("n1", room)}})
+		require.NoError(t, err)
+		var placed []string
+		for _, p := range podsOn(after, "n1") {
+			placed = append(placed, p.Name)
+		}
+		require.Equal(t, tc.placed, placed, "%v", tc.evict)
+	}
+}
+
 // Two pods of a node want the only place that there is. The first by name gets it, and the second finds it taken.
 func TestReplacementsTakeRoom(t *testing.T) {
 	ofRS := by("apps/v1", "ReplicaSet", "rs")

@@ -151,7 +151,7 @@ func (w *drainer) inTurn(gone []*corev1.Pod) []*corev1.Pod {
 	for _, pod := range pods {
 		by := ownerOf(pod)
 		switch {
-		case by != nil && w.owners[*by].numbered && w.owners[*by].parallel:
+		case by != nil && w.owners[*by].parallel:
 			turns[pod] = 2
 		case by != nil && w.owners[*by].numbered:
 			turns[pod] = 2 + before[*by]

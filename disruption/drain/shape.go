@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -225,7 +224,7 @@ func requestsOf(pod *corev1.Pod) requests {
 			sidecars.add(own)
 			own = requests{}
 		} else {
-			own.atLeast(thousandthsOf(requested(&c.Resources))) // not resized
+			own.atLeast(requested(&c.Resources)) // not resized
 		}
 		own.add(sidecars)
 		starting.atLeast(own)
@@ -244,7 +243,7 @@ func (r requests) replace(pod *corev1.Pod) {
 		has.atLeast(thousandthsOf(pod.Status.Resources.Requests))
 	}
 	if of := pod.Spec.Resources; of != nil {
-		for name, n := range thousandthsOf(requested(of)) {
+		for name, n := range requested(of) {
 			_, set := of.Requests[name]
 			// a limit counts if no container has a request
 			if _, container := r[name]; ofWholePods(name) && (set || !container) {
@@ -275,23 +274,17 @@ func requestsOfContainer(pod *corev1.Pod, c *corev1.Container, statuses []corev1
 		}
 	}
 	if !known || !infeasible(pod) {
-		own.atLeast(thousandthsOf(requested(&c.Resources)))
+		own.atLeast(requested(&c.Resources))
 	}
 	return own
 }
 
 // requested are the requests, and the limits of what has no request: the API server makes them requests where it
 // creates a pod (upstream: SetDefaults_Pod in pkg/apis/core/v1), so only a pod of a manifest has such limits.
-func requested(r *corev1.ResourceRequirements) corev1.ResourceList {
-	all := r.Requests
-	for name, limit := range r.Limits {
-		if _, has := r.Requests[name]; !has {
-			if len(all) == len(r.Requests) {
-				all = maps.Clone(all)
-			}
-			if all == nil {
-				all = corev1.ResourceList{}
-			}
+func requested(r *corev1.ResourceRequirements) requests {
+	all := thousandthsOf(r.Requests)
+	for name, limit := range thousandthsOf(r.Limits) {
+		if _, has := all[name]; !has {
 			all[name] = limit
 		}
 	}
