@@ -120,7 +120,7 @@ func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
 	case o.numbered:
 		return slices.DeleteFunc(slices.Clone(gone), func(pod *corev1.Pod) bool {
 			n, found := o.ordinal(pod)
-			return !found || n < o.first // stopsBefore knows those after the last one
+			return !found || n < o.first // stopsBefore finds the pods after the last one
 		})
 	case o.all:
 		return gone
