@@ -274,6 +274,8 @@ func TestD39_ControllersOfOneUID(t *testing.T) {
 			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofOther)}, want: `found no controllers for pod "b"`, upstream: "3"},
 		{name: "a pod of the Deployment itself", reason: "it is the one that counts already: no lookup", s: deployed,
 			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "3", upstream: "3"},
+		{name: "a pod of the Deployment itself, the other way round", reason: "no name of a pod decides", s: deployed,
+			pods: []*corev1.Pod{pod("b", ofRS), pod("a", ofDeployment)}, want: "3", upstream: "Deployment d?"},
 		{name: "a pod of the Deployment itself, which wants none", reason: "a scale of 0 is known as well", s: idle,
 			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "0", upstream: "0"},
 		{name: "a Deployment of two scales", reason: "of the object and the answer the larger one counts",

@@ -31,7 +31,7 @@ type expectation struct {
 //
 // The result is remembered with the references until a workload or an answer changes: a budget with thousands of
 // controllers is asked at each event of each pod. each, if set, is told of every controller and what is known about it,
-// in the order of the pods.
+// in the order of the pods, and last of those that need a lookup.
 func (x *Index) expect(st *budgetState, each func(reference, finding)) expectation {
 	if each != nil {
 		return x.expectInOrder(st, each)
@@ -141,14 +141,37 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 	// web".
 	scales := map[controller]int32{}
 	asked := map[lookupKey]int{}
+	ask := func(need purekube.Need) {
+		l := lookupKeyOf(need).unversioned()
+		if at, known := asked[l]; !known {
+			asked[l] = len(e.needs)
+			e.needs = append(e.needs, need)
+		} else if need.APIVersion < e.needs[at].APIVersion {
+			// A scale has no version: one lookup serves all of them.
+			e.needs[at].APIVersion = need.APIVersion
+		}
+	}
+	counted := func(r reference) bool {
+		_, found := scales[x.options.id(controllerNamed(groupOf(r.ref.APIVersion), &r.ref))]
+		return found
+	}
+	// open are the references that need a lookup.
+	type openReference struct {
+		reference
+		finding
+		decides bool
+	}
+	var open []openReference
 	for _, r := range refs {
 		f := w.controllerOf(st.Namespace, &r.ref)
-		// A controller that is counted already needs no lookup. Upstream looks at nothing but the UID then (D-39). A
-		// ReplicaSet with a Deployment is never counted: each such ReplicaSet leads to the same Deployment.
-		if f.need != nil || x.options.orderDecides() {
-			if _, counted := scales[x.options.id(controllerNamed(groupOf(r.ref.APIVersion), &r.ref))]; counted {
-				continue
-			}
+		// Upstream looks at nothing but the UID of a controller that is counted already (D-39).
+		if x.options.orderDecides() && counted(r) {
+			continue
+		}
+		if f.need != nil {
+			// No need is asked for after a problem, since no answer removes the problem.
+			open = append(open, openReference{r, f, e.problem == nil})
+			continue
 		}
 		if each != nil {
 			each(r, f)
@@ -160,18 +183,8 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 			if known, counted := scales[id]; !counted || x.options.orderDecides() || f.found.scale > known {
 				scales[id] = f.found.scale
 			}
-		// The first problem decides the status. The loop goes on, because each wants every controller; needs after the
-		// problem are not asked for, since no answer to them removes the problem.
+		// The first problem decides the status. The loop goes on, because each wants every controller.
 		case e.problem != nil:
-		case f.need != nil:
-			l := lookupKeyOf(*f.need).unversioned()
-			if at, known := asked[l]; !known {
-				asked[l] = len(e.needs)
-				e.needs = append(e.needs, *f.need)
-			} else if f.need.APIVersion < e.needs[at].APIVersion {
-				// A scale has no version: one lookup serves all of them.
-				e.needs[at].APIVersion = f.need.APIVersion
-			}
 		// The kind has no scale, the lookup failed, or the object exists twice. The error names the controller.
 		case f.problem != nil:
 			e.problem = f.problem
@@ -182,6 +195,19 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 				Kind: podKind, Namespace: st.Namespace, Name: r.first, Field: "metadata.ownerReferences",
 				Err: fmt.Errorf("found no controllers for pod %q", r.first),
 			}
+		}
+	}
+	for _, o := range open {
+		// A controller that is counted needs no lookup, whichever pod comes first: a pod may name a Deployment that the
+		// ReplicaSet of another pod leads to. A ReplicaSet with a Deployment is never counted.
+		if !x.options.orderDecides() && counted(o.reference) {
+			continue
+		}
+		if each != nil {
+			each(o.reference, o.finding)
+		}
+		if o.decides {
+			ask(*o.need)
 		}
 	}
 	// No snapshot has so many scales of 32 bits that their sum overflows 64 bits.
