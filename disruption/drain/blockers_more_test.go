@@ -328,3 +328,16 @@ func TestFixThatWasPlayedForOneNode(t *testing.T) {
 		require.Equal(t, fix.String()+": "+want[1], Blocker{Nodes: []string{"a", "b"}}.FixText(fix))
 	}
 }
+
+// What a fix brings to several nodes, in one round or in more.
+func TestFixTextOfSeveralNodes(t *testing.T) {
+	two := Blocker{Nodes: []string{"a", "b"}}
+	fix := Fix{Kind: FixFlag, Value: "--force", Played: 2, Frees: []string{"a"}, Clears: []string{"a", "b"}, Rounds: 1}
+	require.Equal(t, "with --force: 1 of 2 nodes drain now", two.FixText(fix))
+	fix.Rounds = 2
+	require.Equal(t, "with --force: 1 of 2 nodes drain in at most 2 rounds", two.FixText(fix))
+	fix.Frees = nil
+	require.Equal(t, "with --force: no longer in the way of 2 of 2 nodes, but something else is", two.FixText(fix))
+	fix = Fix{Kind: FixFlag, Value: "--force", Played: 1, Frees: []string{"a"}, Rounds: 2}
+	require.Equal(t, "with --force: drains in 2 rounds", Blocker{Nodes: []string{"a"}}.FixText(fix))
+}

@@ -98,3 +98,15 @@ func TestBlockersOfANodeThatIsNotReady(t *testing.T) {
 	require.Len(t, blockers, 1)
 	require.Equal(t, "node n0 is not ready: its pods do not end: stops n0, alone n0\n  with that node ready, 1 of 1 drain in 1 rounds", said(blockers[0]))
 }
+
+// That one node is ready says nothing of the others: the replacement finds none.
+func TestOneNodeIsReadyAndTheOtherIsNot(t *testing.T) {
+	x := disruption.NewIndex(threeNodes(maxUnavailable("1")), disruption.Options{})
+	down := ready(corev1.ConditionUnknown)
+	o := Options{Nodes: []*corev1.Node{nil, node("n0", down), node("n1", down), node("n2", allocatable("pods", "10", "cpu", "1"))}}
+	drains, err := Each(x, []string{"n0"}, o)
+	require.Error(t, err, "a nil node")
+	blockers := Blockers(x, drains, o)
+	require.Len(t, blockers, 1)
+	require.Equal(t, "node n0 is not ready: its pods do not end: stops n0, alone n0\n  with that node ready, 0 of 1 drain", said(blockers[0]))
+}

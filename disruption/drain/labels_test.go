@@ -91,6 +91,10 @@ func TestRevisionOfAStatefulSet(t *testing.T) {
 		fresh []string // pods with the labels of the template
 	}{
 		{"one revision", func(ss *appsv1.StatefulSet) { ss.Status.CurrentRevision, ss.Status.UpdateRevision = "a", "a" }, []string{"w-0", "w-1", "w-2"}},
+		{"one revision, with a partition", func(ss *appsv1.StatefulSet) {
+			ss.Status.CurrentRevision, ss.Status.UpdateRevision = "a", "a"
+			ss.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(2))}
+		}, []string{"w-0", "w-1", "w-2"}},
 		{"OnDelete", func(ss *appsv1.StatefulSet) { ss.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, []string{"w-0", "w-1", "w-2"}},
 		{"partition 2", func(ss *appsv1.StatefulSet) {
 			ss.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(2))}

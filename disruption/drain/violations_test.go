@@ -55,6 +55,9 @@ func TestViolations(t *testing.T) {
 			pods: []*corev1.Pod{pod("a"), pod("b", labelled(nil))}, victims: []string{"a", "b"}, violating: []string{"a", "b"}, upstream: []string{}},
 		{name: "no selector", reason: "it covers nothing", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, none)}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}},
 		{name: "an expression", reason: "it is no empty selector", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, expression)}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}, violating: []string{"a"}},
+		{name: "a label and an expression", reason: "it is no empty selector", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, expression, func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.Selector.MatchLabels = map[string]string{"app": "another"}
+		})}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}},
 		{name: "a selector that does not compile", reason: "it covers nothing", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, broken)}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}},
 		{name: "D-40 no labels", reason: "the selector asks for that", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpDoesNotExist}}}
@@ -97,4 +100,12 @@ func TestViolations(t *testing.T) {
 
 func disruptedNow(pod string) func(*policyv1.PodDisruptionBudget) {
 	return disrupted(map[string]metav1.Time{pod: ago(0)})
+}
+
+// With options that are wrong, nothing is known of any victim.
+func TestViolationsWithWrongOptions(t *testing.T) {
+	x := disruption.NewIndex(disruption.Snapshot{Pods: []*corev1.Pod{pod("a")}}, disruption.Options{MaxUnavailableRounding: "Sideways"})
+	violating, allowed := Violations(x, []types.NamespacedName{nn("a")})
+	require.Equal(t, []types.NamespacedName{nn("a")}, violating)
+	require.Empty(t, allowed)
 }
