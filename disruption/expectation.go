@@ -31,7 +31,7 @@ type expectation struct {
 //
 // The result is remembered with the references until a workload or an answer changes: a budget with thousands of
 // controllers is asked at each event of each pod. each, if set, is told of every controller and what is known about it,
-// in the order of the pods, and last of those that need a lookup.
+// in the order of the pods, and of controllers that need a lookup last.
 func (x *Index) expect(st *budgetState, each func(reference, finding)) expectation {
 	if each != nil {
 		return x.expectInOrder(st, each)
