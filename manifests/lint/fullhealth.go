@@ -136,7 +136,9 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 	}
 	full, err := set.AtFullHealth()
 	l.workloads(err)
-	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}, beyond: map[purekube.Key]int32{}}
+	h := health{
+		count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}, beyond: map[purekube.Key]int32{},
+	}
 	made := map[purekube.Key]bool{}
 	for _, p := range full.Pods {
 		if p != nil {
