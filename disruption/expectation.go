@@ -141,35 +141,25 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 	// web".
 	scales := map[controller]int32{}
 	asked := map[lookupKey]int{}
-	ask := func(need purekube.Need) {
-		l := lookupKeyOf(need).unversioned()
-		if at, known := asked[l]; !known {
-			asked[l] = len(e.needs)
-			e.needs = append(e.needs, need)
-		} else if need.APIVersion < e.needs[at].APIVersion {
-			// A scale has no version: one lookup serves all of them.
-			e.needs[at].APIVersion = need.APIVersion
-		}
-	}
-	counted := func(r reference) bool {
+	countedAlready := func(r reference) bool {
 		_, found := scales[x.options.id(controllerNamed(groupOf(r.ref.APIVersion), &r.ref))]
 		return found
 	}
-	// open are the references that need a lookup.
+	// open are the references that need a lookup. The lookup is no need where asks is false.
 	type openReference struct {
 		reference
 		finding
-		decides bool
+		asks bool
 	}
 	var open []openReference
 	for _, r := range refs {
 		f := w.controllerOf(st.Namespace, &r.ref)
 		// Upstream looks at nothing but the UID of a controller that is counted already (D-39).
-		if x.options.orderDecides() && counted(r) {
+		if x.options.orderDecides() && countedAlready(r) {
 			continue
 		}
 		if f.need != nil {
-			// No need is asked for after a problem, since no answer removes the problem.
+			// After a problem there are no more needs, since no answer removes the problem.
 			open = append(open, openReference{r, f, e.problem == nil})
 			continue
 		}
@@ -200,14 +190,22 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 	for _, o := range open {
 		// A controller that is counted needs no lookup, whichever pod comes first: a pod may name a Deployment that the
 		// ReplicaSet of another pod leads to. A ReplicaSet with a Deployment is never counted.
-		if !x.options.orderDecides() && counted(o.reference) {
+		if !x.options.orderDecides() && countedAlready(o.reference) {
 			continue
 		}
 		if each != nil {
 			each(o.reference, o.finding)
 		}
-		if o.decides {
-			ask(*o.need)
+		if !o.asks {
+			continue
+		}
+		l := lookupKeyOf(*o.need).unversioned()
+		if at, known := asked[l]; !known {
+			asked[l] = len(e.needs)
+			e.needs = append(e.needs, *o.need)
+		} else if o.need.APIVersion < e.needs[at].APIVersion {
+			// A scale has no version: one lookup serves all of them.
+			e.needs[at].APIVersion = o.need.APIVersion
 		}
 	}
 	// No snapshot has so many scales of 32 bits that their sum overflows 64 bits.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/test/contract"
 )
 
@@ -152,15 +153,14 @@ func unreadable(t testing.TB, s Snapshot, o Options, visit func(what string, dam
 	}
 	if len(s.Answers) == 0 {
 		damaged := s
-		// A claim of a pod that is in both is left to the garbage collector. Without the record the pod decides, and one that
-		// has ended lets go of its claim.
-		there := sets.New[types.UID]()
+		// A claim of a pod that is done, and is in both, is left to the garbage collector. Without the record, it is deleted.
+		done := sets.New[types.UID]()
 		for _, p := range s.Pods {
-			if p != nil {
-				there.Insert(p.UID)
+			if p != nil && podstate.Done(p) {
+				done.Insert(p.UID)
 			}
 		}
-		damaged.Deleted = s.Deleted.Intersection(there)
+		damaged.Deleted = s.Deleted.Intersection(done)
 		visit("deleted pods forgotten", damaged)
 	}
 	for i, p := range s.Pods {

@@ -53,6 +53,7 @@ func (l *linter) fullHealth() (least, most health) {
 		return least, least
 	}
 	most = l.healthAt(bounds, func(b replicas) int32 { return max(b.least, min(b.most, maxReplicas)) })
+	most.beyond = map[purekube.Key]int32{}
 	for of, b := range bounds {
 		most.beyond[of] = max(0, b.most-max(b.least, maxReplicas))
 	}
@@ -136,9 +137,7 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 	}
 	full, err := set.AtFullHealth()
 	l.workloads(err)
-	h := health{
-		count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}, beyond: map[purekube.Key]int32{},
-	}
+	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}}
 	made := map[purekube.Key]bool{}
 	for _, p := range full.Pods {
 		if p != nil {
