@@ -159,7 +159,7 @@ func (x *Index) expectInOrder(st *budgetState, each func(reference, finding)) ex
 			continue
 		}
 		if f.need != nil {
-			// After a problem there are no more needs, since no answer removes the problem.
+			// No need follows a problem, since no answer removes the problem.
 			open = append(open, openReference{r, f, e.problem == nil})
 			continue
 		}
