@@ -39,7 +39,7 @@ import (
 )
 
 var (
-	only      = flag.String("only", decisions, "mutate only functions and files that match, as \"file.go:Function\"")
+	only      = flag.String("only", ".", "mutate only functions and files that match, as \"file.go:Function\"")
 	without   = flag.String("without", "^$", "leave out functions and files that match")
 	short     = flag.Bool("short", false, "run the tests with -short")
 	onlyTests = flag.String("run", "", "ask only tests that match")
@@ -52,14 +52,6 @@ var (
 		"leave out tests that take more of the processor's time without a mutant")
 	verbose = flag.Bool("v", false, "say what became of each mutant")
 )
-
-// decisions are the files in which the packages decide. Property tests check the files that arrange objects for them,
-// find what is affected, or explain.
-const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimant|claimantverdict|claimverdict|` +
-	`collect|controllers|createclaim|deletedpods|deletion|disruptedpods|drain|entry|eviction|expectation|family|filter|` +
-	`fixpoint|graph|inventory|lookup|nodes|order|orders|orphan|owner|placement|plan|podgroup|pods|prefix|ranges|recover|` +
-	`reference|removal|reservation|return|round|rules|selector|setclaimstatuses|shape|status|step|table|waves|workload)` +
-	`\.go:`
 
 func main() {
 	flag.Parse()
