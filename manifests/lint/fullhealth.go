@@ -323,7 +323,8 @@ func flattened(err error) []error {
 	return []error{err}
 }
 
-// selected are the budgets that select pods of a workload with 0 replicas, or pods that count for no budget.
+// selected are the budgets that select pods of a workload with 0 replicas, pods of a workload whose replicas are not
+// known, as an object of a kind that no package knows may have none, or pods that count for no budget.
 func (l *linter) selected(h health) map[purekube.Key]bool {
 	selected := map[purekube.Key]bool{}
 	selects := func(p *corev1.Pod) {
@@ -335,6 +336,12 @@ func (l *linter) selected(h health) map[purekube.Key]bool {
 	for s := range sources(l.set) {
 		if s.replicas != nil && *s.replicas == 0 {
 			selects(s.pod())
+		}
+	}
+	for _, w := range l.set.CustomWorkloads {
+		if w != nil && w.Template != nil {
+			labels := w.Template.Labels
+			selects(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, Labels: labels}})
 		}
 	}
 	for _, p := range h.leftOut {

@@ -78,6 +78,12 @@ func TestScaledToZero(t *testing.T) {
 	require.Empty(t, lint.Check(read(t, deployment("0")+"---\n"+budget("minAvailable: 1", web))).Findings)
 	require.Empty(t, lint.Check(read(t, deployment("0")+"---\n"+autoscaler("web", "1", "1")+"---\n"+budget("minAvailable: 1", web))).Findings,
 		"an autoscaler leaves it alone")
+	for _, replicas := range []string{"replicas: 0, ", ""} {
+		custom := "apiVersion: example.com/v1\nkind: Game\nmetadata: {name: web}\nspec: {" + replicas +
+			"template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}\n---\n"
+		require.Empty(t, lint.Check(read(t, custom+budget("minAvailable: 1", web))).Findings,
+			"a kind that no package knows: it makes pods of this template, nobody knows how many")
+	}
 }
 
 // A percentage, or maxUnavailable, of pods without a controller is of 0 pods: there is nothing to round up.

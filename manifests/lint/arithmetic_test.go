@@ -1,0 +1,123 @@
+package lint_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/test/seed"
+	"github.com/purekube/purekube/manifests/lint"
+)
+
+// scaling is how many pods a workload has at least and at most.
+type scaling struct {
+	manifests   string
+	least, most int
+}
+
+// randomWorkload is a workload with or without an autoscaler, in the namespace default.
+func randomWorkload(r *rand.Rand, name string) scaling {
+	replicas := r.IntN(12)
+	kind := []string{"Deployment", "StatefulSet", "Rollout"}[r.IntN(3)]
+	group := map[string]string{"Rollout": "argoproj.io/v1alpha1"}[kind]
+	if group == "" {
+		group = "apps/v1"
+	}
+	s := scaling{least: replicas, most: replicas, manifests: fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\n"+
+		"spec: {replicas: %d, selector: {matchLabels: {app: %[3]s}}, template: {metadata: {labels: {app: %[3]s}}, spec: {containers: [{name: web, image: web}]}}}\n---\n",
+		group, kind, name, replicas)}
+	least := 1 + r.IntN(12)
+	most := least + r.IntN(12)
+	if r.IntN(8) == 0 {
+		most = least + r.IntN(100_000)
+	}
+	target := fmt.Sprintf("scaleTargetRef: {apiVersion: %s, kind: %s, name: %s}", group, kind, name)
+	switch r.IntN(3) {
+	case 0:
+		s.manifests += fmt.Sprintf("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: %s}\n"+
+			"spec: {minReplicas: %d, maxReplicas: %d, %s}\n---\n", name, least, most, target)
+		if replicas > 0 { // a HorizontalPodAutoscaler leaves a workload with 0 replicas alone
+			s.least, s.most = least, most
+		}
+	case 1:
+		s.manifests += fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: %s}\n"+
+			"spec: {minReplicaCount: %d, maxReplicaCount: %d, %s}\n---\n", name, least, most, target)
+		s.least, s.most = least, most
+	}
+	return s
+}
+
+// randomRule is what a budget demands, with how many of n pods it wants to stay.
+func randomRule(r *rand.Rand) (rule string, wanted func(n int) int) {
+	number, percent := r.IntN(25), r.IntN(101)
+	if r.IntN(6) == 0 {
+		number, percent = 0, []int{0, 100}[r.IntN(2)]
+	}
+	if r.IntN(8) == 0 {
+		number = r.IntN(100_000)
+	}
+	up := func(n int) int { return (n*percent + 99) / 100 }
+	switch r.IntN(4) {
+	case 0:
+		return fmt.Sprint("minAvailable: ", number), func(int) int { return number }
+	case 1:
+		return fmt.Sprintf("minAvailable: %d%%", percent), up
+	case 2:
+		return fmt.Sprint("maxUnavailable: ", number), func(n int) int { return n - number }
+	}
+	return fmt.Sprintf("maxUnavailable: %d%%", percent), func(n int) int { return n - up(n) }
+}
+
+// The findings about a budget over one to three workloads are what the numbers say: whether a pod may go of the most
+// pods that there can be, and of the fewest.
+func TestBudgetsOfRandomWorkloads(t *testing.T) {
+	met := map[lint.Code]int{}
+	n := 5000
+	if seed.Short() {
+		n = 300
+	}
+	for s := range seed.Each(t, n) {
+		r := rand.New(rand.NewPCG(s, 0))
+		var text strings.Builder
+		var names []string
+		least, most := 0, 0
+		for i := range 3 {
+			name := fmt.Sprint("w", i)
+			w := randomWorkload(r, name)
+			text.WriteString(w.manifests)
+			if i == 0 || r.IntN(3) == 0 {
+				names = append(names, name)
+				least, most = least+w.least, most+w.most
+			}
+		}
+		rule, wanted := randomRule(r)
+		text.WriteString(budget(rule, "selector: {matchExpressions: [{key: app, operator: In, values: ["+strings.Join(names, ", ")+"]}]}"))
+
+		var want []lint.Code
+		never := func(pods int) bool { return pods <= wanted(pods) }
+		isPercent := strings.HasSuffix(rule, "%")
+		switch {
+		case rule == "maxUnavailable: 0" || isPercent && wanted(100) == 100: // all of any number of pods, 0 as well
+			want = []lint.Code{lint.BudgetNeverAllows}
+		case most == 0: // nothing to judge
+		case never(most) && isPercent:
+			want = []lint.Code{lint.BudgetRoundsToZero}
+		case never(most):
+			want = []lint.Code{lint.BudgetNeverAllows}
+		case least > 0 && never(least):
+			want = []lint.Code{lint.BudgetBlocksAtMinReplicas}
+		}
+		found := lint.Check(read(t, text.String())).Findings
+		require.Equal(t, want, codesOf(found), "%d to %d pods, %s: %v\n%s", least, most, rule, found, text.String())
+		for _, code := range want {
+			met[code]++
+		}
+	}
+	t.Log(met)
+	if !seed.Single() {
+		require.Len(t, met, 3)
+	}
+}
