@@ -61,7 +61,7 @@ type Blocker struct {
 //
 // Each [Fix] was simulated: for the first 100 nodes that the cause stops, the drain of each node alone, on a copy of x
 // with the change. A change that removes the cause from no node is left out. Only the first 100 causes have fixes. With
-// AsWritten there are none, since nothing is computed again.
+// AsWritten, no other number of a budget and no more pods help, since the status stays what it is.
 //
 // The answer is only as good as the drains: a cause can hide another one, as a missing flag hides the budgets. Drains
 // that were not started or that need lookups may have further causes.
@@ -109,7 +109,7 @@ func Blockers(x *disruption.Index, drains []Drain, o Options) []Blocker {
 	blockers := make([]Blocker, len(causes))
 	alone := map[string]played{}
 	for i, c := range causes {
-		if b := found[c]; i < fixedAtMost && o.Budgets == Recomputed {
+		if b := found[c]; i < fixedAtMost {
 			f := fixer{x: x, o: o, c: c, blocker: b, alone: alone}
 			b.Fixes = f.fixes()
 		}

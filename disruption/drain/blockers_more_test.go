@@ -78,14 +78,26 @@ func namesOf(pods ...string) []types.NamespacedName {
 	return names
 }
 
-// With wrong options there is no answer, and with AsWritten nothing is computed again, so no change helps.
-func TestBlockersWithoutFixes(t *testing.T) {
-	x := disruption.NewIndex(threeNodes(maxUnavailable("0")), disruption.Options{})
-	drains, err := Each(x, []string{"n0"}, Options{Budgets: AsWritten})
+// With wrong options there is no answer. With AsWritten the status stays what it is: another number of the budget or more
+// pods do not help, and a flag, or AlwaysAllow, does.
+func TestBlockersAsWritten(t *testing.T) {
+	o := Options{Budgets: AsWritten}
+	s := threeNodes(minAvailable("3"))
+	s.Pods = append(s.Pods, pod("bare", on("n1"), labelled(nil)))
+	s.Pods[2] = pod("web-2", by("apps/v1", "ReplicaSet", "rs"), on("n2"), unready)
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, err := Each(x, []string{"n0", "n1", "n2"}, o)
 	require.NoError(t, err)
-	blockers := Blockers(x, drains, Options{Budgets: AsWritten})
-	require.Len(t, blockers, 1)
-	require.Empty(t, blockers[0].Fixes)
+	var got []string
+	for _, b := range Blockers(x, drains, o) {
+		got = append(got, said(b))
+	}
+	require.Equal(t, []string{
+		"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n2, alone n0 n2\n" +
+			"  with unhealthyPodEvictionPolicy AlwaysAllow, 1 of 2 drain in 1 rounds",
+		"cannot delete Pods that declare no controller (use --force to override): stops n1, alone n1\n" +
+			"  with --force, 0 of 1 drain",
+	}, got)
 	require.Nil(t, Blockers(x, drains, Options{Budgets: "Never"}))
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +17,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/samplecluster"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // The blockers name each node that does not drain, and no other. What a fix frees drains in a cluster that is made with the
@@ -70,6 +73,45 @@ func TestBlockersOfRandomClusters(t *testing.T) {
 	t.Log(played)
 }
 
+// Where a number would let a node drain that a budget alone stops, the blocker has such a number.
+func TestNumbersThatHelp(t *testing.T) {
+	helped := 0
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := everything
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		for _, name := range c.Nodes {
+			d, _, _ := drain.Node(x, name, o)
+			for _, b := range drain.Blockers(x, []drain.Drain{d}, o) {
+				if b.Cause != drain.CauseBudget || len(b.Alone) == 0 {
+					continue
+				}
+				var helps []string
+				for _, kind := range []drain.FixKind{drain.FixMinAvailable, drain.FixMaxUnavailable} {
+					for value := range len(c.Snapshot.Pods) + 1 {
+						d, _ := withFix(c.Snapshot, drain.Fix{Kind: kind, Object: b.Object, Value: strconv.Itoa(value)}, name, o)
+						if d.Outcome == drain.Now || d.Outcome == drain.InRounds {
+							helps = append(helps, fmt.Sprint(kind, " ", value))
+						}
+					}
+				}
+				i := slices.IndexFunc(b.Fixes, func(fix drain.Fix) bool {
+					return fix.Kind == drain.FixMinAvailable || fix.Kind == drain.FixMaxUnavailable
+				})
+				if len(helps) > 0 && (i < 0 || len(b.Fixes[i].Frees) == 0) {
+					return fmt.Errorf("%s: %s: these help: %s, and the fixes are %v", name, b.Message, helps, b.Fixes)
+				}
+				if len(helps) > 0 {
+					helped++
+				}
+			}
+		}
+		return nil
+	})
+	if helped == 0 && !seed.Single() {
+		t.Error("no number helped")
+	}
+}
+
 // withFix drains the node in a cluster that is made with the change. It reports false for changes that are not made here.
 func withFix(s disruption.Snapshot, fix drain.Fix, node string, o drain.Options) (drain.Drain, bool) {
 	switch fix.Kind {
@@ -110,6 +152,29 @@ func withFix(s disruption.Snapshot, fix drain.Fix, node string, o drain.Options)
 		o.IgnoreDaemonSets = o.IgnoreDaemonSets || fix.Value == "--ignore-daemonsets"
 		o.DeleteEmptyDirData = o.DeleteEmptyDirData || fix.Value == "--delete-emptydir-data"
 		o.Force = o.Force || fix.Value == "--force"
+	case drain.FixNodeReady, drain.FixAnotherNode:
+		o.Nodes = slices.Clone(o.Nodes)
+		for i, n := range o.Nodes {
+			switch {
+			case n == nil:
+			case fix.Kind == drain.FixNodeReady && n.Name == fix.Object.Name:
+				n = n.DeepCopy()
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				o.Nodes[i] = n
+			case fix.Kind == drain.FixAnotherNode && n.Name == node:
+				n = n.DeepCopy()
+				n.Name = "one more"
+				n.Spec.Unschedulable = false
+				n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+					return strings.HasPrefix(t.Key, "node.kubernetes.io/")
+				})
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				if _, has := n.Labels[corev1.LabelHostname]; has {
+					n.Labels[corev1.LabelHostname] = n.Name
+				}
+				o.Nodes = append(o.Nodes, n)
+			}
+		}
 	default:
 		return drain.Drain{}, false
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -319,20 +319,21 @@ func (f *fixer) budget(nodes []string) []Fix {
 		missing = max(missing, e.Budget.Computed.DesiredHealthy-e.Budget.Computed.CurrentHealthy+1)
 	}
 	return slices.Concat(
-		f.number(nodes, budget, e.Budget, int64(missing)),
+		f.number(nodes, budget, e.Budget, int(missing)),
 		f.alwaysAllow(nodes, budget),
 		f.healthyPods(nodes, e.Budget),
 		f.replicas(nodes, budget, missing),
 	)
 }
 
-// number gives the budget the number that lets one pod go, or else as many pods as the fullest node has.
+// number gives the budget the number that changes least and takes the budget out of the way of a node. The least that it
+// tries lets one pod go, and the most lets all pods of the fullest node go, and none of them has to come back.
 func (f *fixer) number(
-	nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int64,
+	nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int,
 ) []Fix {
 	counts := e.Computed
-	on := map[string]int64{}
-	var healthy int64
+	on := map[string]int{}
+	healthy := 0
 	for _, p := range e.Pods {
 		on[p.Node]++
 		if p.Health == disruption.Healthy {
@@ -341,32 +342,32 @@ func (f *fixer) number(
 	}
 	most := missing
 	for _, n := range nodes {
-		most = max(most, on[n])
+		most = max(most, missing-1+on[n])
 	}
-	for _, more := range slices.Compact([]int64{missing, most}) {
-		kind, value := FixMinAvailable, int64(counts.DesiredHealthy)-more
-		switch {
-		case e.Failure != "": // a minimum needs no scale
-			value = healthy - more
-		case budget.Spec.MaxUnavailable != nil:
-			kind, value = FixMaxUnavailable, int64(counts.ExpectedPods)-int64(counts.DesiredHealthy)+more
-		}
-		if value < 0 || value > math.MaxInt32 {
-			continue
-		}
-		fix := Fix{Kind: kind, Object: f.c.object, Value: strconv.FormatInt(value, 10)}
-		fix = f.play(fix, nodes, f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
+	kind, now, by := FixMinAvailable, int(counts.DesiredHealthy), -1
+	unknown := slices.ContainsFunc(e.Controllers, func(c disruption.ControllerScale) bool { return c.Code != "" })
+	switch {
+	case e.Failure != "" || unknown || counts.ExpectedPods <= 0:
+		// A minimum needs no scale, and counts the pods that no controller wants.
+		now = healthy
+	case budget.Spec.MaxUnavailable != nil:
+		kind, now, by = FixMaxUnavailable, int(counts.ExpectedPods-counts.DesiredHealthy), 1
+	}
+	if by < 0 { // no number is below 0
+		missing, most = min(missing, now), min(most, now)
+	}
+	with := func(more int) Fix {
+		fix := Fix{Kind: kind, Object: f.c.object, Value: strconv.Itoa(now + by*more)}
+		return f.play(fix, nodes, f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
 			number := ptr.To(intstr.Parse(fix.Value))
 			spec.MaxUnavailable, spec.MinAvailable = nil, number
-			if fix.Kind == FixMaxUnavailable {
+			if kind == FixMaxUnavailable {
 				spec.MaxUnavailable, spec.MinAvailable = number, nil
 			}
 		}), f.o)
-		if len(fix.Clears) > 0 {
-			return []Fix{fix}
-		}
 	}
-	return nil
+	more := missing + sort.Search(most-missing, func(i int) bool { return len(with(missing+i).Clears) > 0 })
+	return []Fix{with(more)}
 }
 
 // withSpec is the cluster with another spec of the budget.
