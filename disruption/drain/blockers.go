@@ -214,11 +214,12 @@ func (b *Blocker) explain(x *disruption.Index) {
 	// The error is about the objects of the budget, which the reason of the eviction says as well.
 	e, _ := x.Explain(b.Object)
 	name := "budget " + b.Object.Namespace + "/" + b.Object.Name
-	if e.Budget == nil { // several budgets have this name
-		b.Message = name + ": " + b.Message
-		return
+	if e.Budget == nil { // the drains are of another Index
+		e.Budget = &disruption.BudgetExplanation{}
 	}
-	name += " (" + e.Budget.Rule + ")"
+	if e.Budget.Rule != "" { // it is empty where several budgets have this name
+		name += " (" + e.Budget.Rule + ")"
+	}
 	switch {
 	case e.Budget.Failure != "":
 		b.Message = name + ": " + e.Budget.Failure

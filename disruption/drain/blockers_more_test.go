@@ -103,30 +103,117 @@ func TestBlockersAsWritten(t *testing.T) {
 
 // The replicas of each kind of workload can be the change. What expects the pods is the Deployment, where there is one.
 func TestMoreReplicas(t *testing.T) {
-	rs := replicaSet("rs", "d", ptr.To(int32(2)))
 	for kind, tc := range map[string]struct {
 		of func(*corev1.Pod)
 		s  disruption.Snapshot
 	}{
 		"Deployment/shop/d": {by("apps/v1", "ReplicaSet", "rs"), disruption.Snapshot{
-			ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{deployment("d", ptr.To(int32(2)))}}},
+			ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", ptr.To(int32(2)))}, Deployments: []*appsv1.Deployment{deployment("d", ptr.To(int32(2)))}}},
+		"ReplicaSet/shop/rs": {by("apps/v1", "ReplicaSet", "rs"), disruption.Snapshot{
+			ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}}},
 		"ReplicationController/shop/rc": {by("v1", "ReplicationController", "rc"), disruption.Snapshot{
 			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(2)))}}},
 		"StatefulSet/shop/s": {by("apps/v1", "StatefulSet", "s"), disruption.Snapshot{
 			StatefulSets: []*appsv1.StatefulSet{statefulSet("s", ptr.To(int32(2)))}}},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			s := tc.s
-			// 60 % of 2 are 2, of 3 are 2, too: a third replica lets one go.
-			s.Now, s.Budgets = now, []*policyv1.PodDisruptionBudget{budget(minAvailable("60%"))}
-			s.Pods = []*corev1.Pod{pod("s-0", tc.of, on("n0")), pod("s-1", tc.of, on("n1"))}
-			x := disruption.NewIndex(s, disruption.Options{})
-			drains, err := Each(x, []string{"n0", "n1"}, Options{})
-			require.NoError(t, err)
-			blockers := Blockers(x, drains, Options{})
-			require.Len(t, blockers, 1)
-			require.Contains(t, said(blockers[0]), "with 3 replicas of "+kind+", 2 of 2 drain in 1 rounds")
+			fixes := func(demand string) string {
+				s := tc.s
+				s.Now, s.Budgets = now, []*policyv1.PodDisruptionBudget{budget(minAvailable(demand))}
+				s.Pods = []*corev1.Pod{pod("s-0", tc.of, on("n0")), pod("s-1", tc.of, on("n0")), pod("s", labelled(nil), on("n1"))}
+				x := disruption.NewIndex(s, disruption.Options{})
+				drains, err := Each(x, []string{"n0"}, Options{})
+				require.NoError(t, err)
+				blockers := Blockers(x, drains, Options{})
+				require.Len(t, blockers, 1)
+				return said(blockers[0])
+			}
+			require.Contains(t, fixes("60%"), "with 3 replicas of "+kind+", 1 of 1 drain in 2 rounds",
+				"60% of 2 are 2, and of 3 as well: one may go, and when it is back, the other one")
+			require.NotContains(t, fixes("90%"), "replicas", "90% of 3 are 3")
 		})
+	}
+}
+
+// More replicas have names that no other pod has: a StatefulSet whose next name is taken gets no pod.
+func TestNamesOfMoreReplicas(t *testing.T) {
+	set := statefulSet("s", ptr.To(int32(2)))
+	set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
+	ofSet, ofReplicaSet := by("apps/v1", "StatefulSet", "s"), by("apps/v1", "ReplicaSet", "s")
+	for _, tc := range []struct {
+		name, reason string
+		of           func(*corev1.Pod)
+		other        string
+		helps        bool
+	}{
+		{"StatefulSet", "its next pod is s-7", ofSet, "s-8", true},
+		{"StatefulSet", "its next pod is s-7", ofSet, "s-3", true},
+		{"StatefulSet", "s-7 is another pod", ofSet, "s-7", false},
+		{"ReplicaSet", "the names of its pods are random", ofReplicaSet, "s-2", true},
+	} {
+		s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
+			StatefulSets: []*appsv1.StatefulSet{set}, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("s", "", ptr.To(int32(2)))}}
+		s.Pods = []*corev1.Pod{pod("s-5", tc.of, on("n0")), pod("s-6", tc.of, on("n1")), pod(tc.other, labelled(nil), on("n2"))}
+		x := disruption.NewIndex(s, disruption.Options{})
+		drains, err := Each(x, []string{"n0"}, Options{})
+		require.NoError(t, err)
+		blockers := Blockers(x, drains, Options{})
+		require.Len(t, blockers, 1)
+		helps := slices.ContainsFunc(blockers[0].Fixes, func(fix Fix) bool { return fix.Kind == FixReplicas && fix.Value == "3" })
+		require.Equal(t, tc.helps, helps, "%s beside %s: %s", tc.name, tc.other, tc.reason)
+	}
+}
+
+// A fix changes one thing: of two nodes that are not ready, one is ready then, and the other one has no room yet.
+func TestOneNodeIsReady(t *testing.T) {
+	down := func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
+	s := threeNodes()
+	s.Pods = s.Pods[:1]
+	s.ReplicaSets[0].Spec.Replicas = ptr.To(int32(1))
+	x := disruption.NewIndex(s, disruption.Options{})
+	o := Options{Nodes: []*corev1.Node{nil, node("n0", down), node("n1", down)}}
+	drains, _ := Each(x, []string{"n0"}, o)
+	blockers := Blockers(x, drains, o)
+	require.Len(t, blockers, 1)
+	require.Equal(t, []Fix{{Kind: FixNodeReady, Object: purekube.Key{Kind: "Node", Name: "n0"}, Played: 1, Clears: []string{"n0"}}},
+		blockers[0].Fixes)
+}
+
+// Two nodes that drain at the same time may stop each other, and something else stops one of them alone.
+func TestOneAtATimeIsNotEnough(t *testing.T) {
+	s := threeNodes(maxUnavailable("1"))
+	s.Pods, s.ReplicaSets[0].Spec.Replicas = s.Pods[:2], ptr.To(int32(2))
+	x := disruption.NewIndex(s, disruption.Options{})
+	o := Options{Nodes: nodes(2, allocatable("pods", "1"))}
+	drains, _, err := Nodes(x, []string{"n0", "n1"}, o)
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, o)
+	i := slices.IndexFunc(blockers, func(b Blocker) bool { return b.Cause == CauseBudget })
+	require.Equal(t, []string{"n1"}, blockers[i].Nodes)
+	require.Equal(t, "one after the other: no longer in the way, but something else is", blockers[i].FixText(blockers[i].Fixes[0]))
+}
+
+// Drains of another cluster than that of the Index are a mistake, and no panic: what the Index does not have is no fix.
+func TestBlockersOfAnotherCluster(t *testing.T) {
+	s := threeNodes(minAvailable("5"))
+	s.Pods = append(s.Pods, pod("stuck", on("n3"), labelled(nil), deletedBy(time.Hour), by("apps/v1", "ReplicaSet", "gone")),
+		pod("web-4", by("apps/v1", "ReplicaSet", "rs"), on("n4")), pod("web-5", by("apps/v1", "ReplicaSet", "rs"), on("n5")))
+	o := Options{Nodes: nodes(6, allocatable("pods", "1"))}
+	down := node("n4")
+	down.Status.Conditions[0].Status = corev1.ConditionFalse
+	o.Nodes[4] = down
+	drains, _ := Each(disruption.NewIndex(s, disruption.Options{}), []string{"n0", "n3", "n4"}, o)
+	for name, other := range map[string]disruption.Snapshot{
+		"empty": {Now: now}, "pods alone": {Now: now, Pods: s.Pods}, "budgets alone": {Now: now, Budgets: s.Budgets},
+	} {
+		var causes []Cause
+		for _, b := range Blockers(disruption.NewIndex(other, disruption.Options{}), drains, Options{}) {
+			causes = append(causes, b.Cause)
+			for _, fix := range b.Fixes {
+				require.Contains(t, []FixKind{FixOneAtATime, FixNodeReady, FixPodEnds}, fix.Kind, "%s: %s", name, b.Message)
+			}
+		}
+		require.ElementsMatch(t, []Cause{CauseBudget, CausePod, CauseNode}, causes, name)
 	}
 }
 

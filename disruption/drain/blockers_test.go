@@ -122,6 +122,113 @@ func TestBlockers(t *testing.T) {
 				"  with minAvailable 1, 2 of 2 drain in 1 rounds"},
 		},
 		{
+			name: "a Job, and numbers of an older status", reason: "only the pods that are there count", s: func() disruption.Snapshot {
+				b := budget(maxUnavailable("1"))
+				b.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 9, CurrentHealthy: 1, ExpectedPods: 10}
+				s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{b}}
+				for i := range 2 {
+					s.Pods = append(s.Pods, pod(fmt.Sprint("job-", i), by("batch/v1", "Job", "job"), on(fmt.Sprint("n", i))))
+				}
+				s.Pods = append(s.Pods, pod("job-2", by("batch/v1", "Job", "job"), on("n0"), unready))
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 1): " + noScaleText + ": stops n0 n1, alone n0 n1\n" +
+				"  with minAvailable 1, 2 of 2 drain in 1 rounds"},
+		},
+		{
+			name: "two budgets of one name", reason: "nobody knows which one counts",
+			s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("1"))
+				s.Budgets = append(s.Budgets, budget(maxUnavailable("1")))
+				return s
+			}(),
+			want: []string{"budget shop/web: several objects in the snapshot have this name: stops n0 n1 n2, alone n0 n1 n2"},
+		},
+		{
+			name: "several pods on a node", reason: "one number more lets them go one after the other", s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("0"))
+				s.Pods[1] = pod("web-1", by("apps/v1", "ReplicaSet", "rs"), on("n0"))
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 0) never allows a disruption: stops n0 n2, alone n0 n2\n" +
+				"  with maxUnavailable 1, 2 of 2 drain in 2 rounds"},
+		},
+		{
+			name: "a share of more pods", reason: "50% of two pods are one, and one is broken; of three pods, two may be missing", s: func() disruption.Snapshot {
+				s := notReady(threeNodes(maxUnavailable("50%")), 1)
+				s.ReplicaSets[0].Spec.Replicas = ptr.To(int32(2))
+				s.Pods = s.Pods[:2]
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 50%) is short of 1 healthy pod: stops n0, alone n0\n" +
+				"  with maxUnavailable 2, 1 of 1 drain in 1 rounds\n" +
+				"  with 1 more pod healthy (shop/web-1), 1 of 1 drain in 1 rounds\n" +
+				"  with 3 replicas of ReplicaSet/shop/rs, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "a broken pod that is pending", reason: "when it runs, the budget counts it, and it goes after the other one", s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("1"))
+				s.Pods[1] = pod("web-1", by("apps/v1", "ReplicaSet", "rs"), on("n0"), phase(corev1.PodPending), unready)
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 1) is short of 1 healthy pod: stops n0 n2, alone n0 n2\n" +
+				"  with maxUnavailable 2, 2 of 2 drain in 1 rounds\n" +
+				"  with 1 more pod healthy (shop/web-1), 2 of 2 drain in 2 rounds"},
+		},
+		{
+			name: "a hundred replicas more", reason: "as many as are tried", s: threeNodes(minAvailable("102")),
+			want: []string{"budget shop/web (minAvailable 102) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds\n" +
+				"  with 103 replicas of ReplicaSet/shop/rs, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "a hundred and one replicas more", reason: "they are not tried", s: threeNodes(minAvailable("103")),
+			want: []string{"budget shop/web (minAvailable 103) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "replicas that are not set", reason: "one", s: func() disruption.Snapshot {
+				s := threeNodes(minAvailable("1"))
+				s.ReplicaSets[0].Spec.Replicas, s.Pods = nil, s.Pods[:1]
+				return s
+			}(),
+			want: []string{"budget shop/web (minAvailable 1) never allows a disruption: stops n0, alone n0\n" +
+				"  with minAvailable 0, 1 of 1 drain in 1 rounds\n" +
+				"  with 2 replicas of ReplicaSet/shop/rs, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "more pods than replicas", reason: "the ReplicaSet removes two pods, also if it has a replica more", s: func() disruption.Snapshot {
+				s := threeNodes(minAvailable("3"))
+				s.ReplicaSets[0].Spec.Replicas = ptr.To(int32(1))
+				return s
+			}(),
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "a ReplicaSet that is being deleted", reason: "it makes no pod", s: func() disruption.Snapshot {
+				s := threeNodes(minAvailable("3"))
+				s.ReplicaSets[0].DeletionTimestamp = ptr.To(ago(time.Minute))
+				return s
+			}(),
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "room for one pod more", reason: "the replica has a node, and then the pod of the drained node has none", s: threeNodes(minAvailable("3")),
+			o: Options{Nodes: append(nodes(3, allocatable("pods", "10", "cpu", "1")), node("n3", allocatable("pods", "10", "cpu", "1")))},
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds\n" +
+				"  with 4 replicas of ReplicaSet/shop/rs, 0 of 3 drain"},
+		},
+		{
+			name: "room for two pods more", reason: "the replica and the pod of the drained node have one", s: threeNodes(minAvailable("3")),
+			o: Options{Nodes: append(nodes(3, allocatable("pods", "10", "cpu", "1")), node("n3", allocatable("pods", "10", "cpu", "2")))},
+			want: []string{"budget shop/web (minAvailable 3) never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds\n" +
+				"  with 4 replicas of ReplicaSet/shop/rs, 3 of 3 drain in 1 rounds"},
+		},
+		{
 			name: "a lookup", reason: "its replicas are not known", s: func() disruption.Snapshot {
 				s := threeNodes(maxUnavailable("1"))
 				s.ReplicaSets = nil

@@ -315,7 +315,8 @@ func (f *fixer) budget(nodes []string) []Fix {
 		return nil
 	}
 	missing := max(1, f.blocker.Shortfall)
-	if e.Budget.Failure == "" { // a budget that forbids every disruption has no shortfall
+	// A budget that forbids every disruption has no shortfall. After a failure the numbers are those of an older status.
+	if e.Budget.Failure == "" {
 		missing = max(missing, e.Budget.Computed.DesiredHealthy-e.Budget.Computed.CurrentHealthy+1)
 	}
 	return slices.Concat(
@@ -428,21 +429,23 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 	if replicas <= 0 { // or the number overflows
 		return nil
 	}
-	first := f.x.WorkloadOf(pod.Namespace, metav1.GetControllerOfNoCopy(pod)).FirstOrdinal
+	state := stateOf(f.x, *ownerOf(pod), nil)
+	if state.missing < 0 { // it has more pods than replicas, and more replicas may be no more pods
+		return nil
+	}
 	placement := newPlacement(f.o.inventory, nil)
-	labels := stateOf(f.x, *ownerOf(pod), nil).labels(pod)
+	labels := state.labels(pod)
 	for i := range more {
 		another := returned(pod, stamp(f.x.Now()))
 		another.Labels = labels
 		another.Name, another.UID = fmt.Sprintf("%s-another-%d", pod.Name, i),
 			types.UID(fmt.Sprintf("%s/another-%d", pod.UID, i))
-		if object.Kind == statefulSetKind {
-			another.Name = fmt.Sprintf("%s-%d", object.Name, int64(first)+int64(replicas-more+i))
+		if state.numbered {
+			another.Name = fmt.Sprintf("%s-%d", object.Name, state.first+int64(replicas-more+i))
 		}
 		if f.x.Pod(snapshot.KeyOf(another)) != nil {
-			return nil // it has more pods than replicas
+			return nil // another pod has the name
 		}
-		another.Status.Phase = corev1.PodRunning
 		another.Status.Conditions[0].Status = corev1.ConditionTrue
 		if f.o.checksNodes() {
 			var why string

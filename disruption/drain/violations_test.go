@@ -56,8 +56,8 @@ func TestViolations(t *testing.T) {
 		{name: "no selector", reason: "it covers nothing", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, none)}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}},
 		{name: "an expression", reason: "it is no empty selector", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, expression)}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}, violating: []string{"a"}},
 		{name: "a label and an expression", reason: "it is no empty selector", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, expression, func(b *policyv1.PodDisruptionBudget) {
-			b.Spec.Selector.MatchLabels = map[string]string{"app": "another"}
-		})}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}},
+			b.Spec.Selector.MatchLabels = map[string]string{"app": "web"}
+		})}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}, violating: []string{"a"}},
 		{name: "a selector that does not compile", reason: "it covers nothing", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, broken)}, pods: []*corev1.Pod{pod("a")}, victims: []string{"a"}},
 		{name: "D-40 no labels", reason: "the selector asks for that", budgets: []*policyv1.PodDisruptionBudget{allows("x", 0, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpDoesNotExist}}}
