@@ -3,10 +3,11 @@
 //	go run ./internal/test/mutation [-only REGEXP] [-every 3] [-short] [-patience 5s] ./servicecidr ./ttl …
 //
 // All changes are compiled into one test binary, in which an environment variable chooses one: a change costs a run of
-// those tests that come by it, until the first failure, and no compilation. Changes are: a condition that always or
-// never holds, a comparison with the next one in its place or its opposite, && and || in each other's place or without
-// one of their sides, ! left out, true and false, + and −, an integer that is one more, and a statement that is left
-// out. What methods String and Error print is left alone, as are constants.
+// those tests that come by it, until the first failure, and no compilation. Tests that take longer than -patience run
+// only on what survives the others. Changes are: a condition that always or never holds, a comparison with the next one
+// in its place or its opposite, && and || in each other's place or without one of their sides, ! left out, true and
+// false, + and −, an integer that is one more, and a statement that is left out. What methods String and Error print is
+// left alone, as are constants.
 //
 // A change that the tests do not notice survives. Survivors that change nothing that anybody can see are listed in
 // internal/test/mutation/survivors, a file for each package, with the reason why; the command ends with status 1 if
@@ -49,7 +50,7 @@ var (
 	listOnly = flag.Bool("list", false, "list the mutants and run nothing")
 	every    = flag.Int("every", 1, "ask about one mutant in so many, in the order of the files")
 	patience = flag.Duration("patience", time.Hour,
-		"leave out tests that take more of the processor's time without a mutant")
+		"ask tests that take more of the processor's time without a mutant only about mutants that survive the others")
 	verbose = flag.Bool("v", false, "say what became of each mutant")
 )
 
@@ -108,17 +109,49 @@ func run(pattern string, known map[string]bool) (result, error) {
 		return result{}, nil
 	}
 	began := time.Now()
-	tests, tooSlow, err := watch(binary, folder, filepath.Join(scratch, "reached"))
+	reached := filepath.Join(scratch, "reached")
+	tests, slow, err := watch(binary, folder, reached)
 	if err != nil {
 		return result{}, err
 	}
 	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return m.number%*every != 0 })
-	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d tests take %s, %d more are left out: %s\n", pattern, len(mutants),
-		len(tests), time.Since(began).Round(time.Second/10),
-		len(tooSlow), strings.Join(tooSlow, " "))
+	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d tests take %s; %d more are for survivors: %s\n", pattern, len(mutants),
+		len(tests), time.Since(began).Round(time.Second/10), len(slow), strings.Join(slow, " "))
 
 	r := result{mutants: len(mutants)}
+	all := make([]int, len(mutants))
+	for i := range all {
+		all[i] = i
+	}
 	alive := make([]bool, len(mutants))
+	askAll(binary, folder, mutants, all, tests, alive)
+	again := slices.DeleteFunc(all, func(i int) bool { return !alive[i] || known[mutants[i].key()] })
+	if len(again) > 0 && len(slow) > 0 {
+		tests = tests[:0]
+		for _, name := range slow {
+			t, err := watchTest(binary, folder, reached, name, time.Hour)
+			if err != nil {
+				return result{}, err
+			}
+			tests = append(tests, t)
+		}
+		askAll(binary, folder, mutants, again, tests, alive)
+	}
+	for i, m := range mutants {
+		switch {
+		case !alive[i]:
+			r.killed++
+		case known[m.key()]:
+			r.excused++
+		default:
+			r.survived = append(r.survived, m)
+		}
+	}
+	return r, nil
+}
+
+// askAll runs the tests on the mutants of these places, several at a time, and notes which of them are alive.
+func askAll(binary, folder string, mutants []mutant, places []int, tests []watched, alive []bool) {
 	next := make(chan int)
 	var group sync.WaitGroup
 	for range *workers {
@@ -133,22 +166,11 @@ func run(pattern string, known map[string]bool) (result, error) {
 			}
 		}()
 	}
-	for i := range mutants {
+	for _, i := range places {
 		next <- i
 	}
 	close(next)
 	group.Wait()
-	for i, m := range mutants {
-		switch {
-		case !alive[i]:
-			r.killed++
-		case known[m.key()]:
-			r.excused++
-		default:
-			r.survived = append(r.survived, m)
-		}
-	}
-	return r, nil
 }
 
 // key is what a mutant is known by. Lines may move.
@@ -187,8 +209,9 @@ type watched struct {
 	reaches map[int]bool
 }
 
-// watch runs each test alone, without a mutant. It leaves out tests that take longer than patience.
-func watch(binary, folder, reached string) (tests []watched, tooSlow []string, err error) {
+// watch runs each test alone, without a mutant. Tests that take longer than patience are not watched to their end: it
+// returns their names.
+func watch(binary, folder, reached string) (tests []watched, slow []string, err error) {
 	c := exec.Command(binary, "-test.list="+cmp.Or(*onlyTests, "."))
 	c.Dir = folder
 	names, err := c.Output()
@@ -199,33 +222,42 @@ func watch(binary, folder, reached string) (tests []watched, tooSlow []string, e
 		if !isTest.MatchString(name) {
 			continue
 		}
-		out, took, err := runTests(binary, folder, 0, *patience+2*time.Second, "^"+name+"$", "PUREKUBE_REACHED="+reached)
-		t := watched{name: name, took: took, reaches: map[int]bool{}}
+		t, err := watchTest(binary, folder, reached, name, *patience+2*time.Second)
 		switch {
 		case t.took >= *patience:
-			tooSlow = append(tooSlow, name)
+			slow = append(slow, name)
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s fails without a mutant: %w\n%s", name, err, out)
+			return nil, nil, err
 		default:
 			tests = append(tests, t)
 		}
-		numbers, err := os.ReadFile(reached)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, nil, err
-		}
-		for _, line := range strings.Fields(string(numbers)) {
-			n, err := strconv.Atoi(line)
-			if err != nil {
-				return nil, nil, err
-			}
-			t.reaches[n] = true
-		}
-		if err := os.RemoveAll(reached); err != nil {
-			return nil, nil, err
-		}
 	}
 	slices.SortStableFunc(tests, func(a, b watched) int { return cmp.Compare(a.took, b.took) })
-	return tests, tooSlow, nil
+	return tests, slow, nil
+}
+
+// watchTest runs a test without a mutant. It may take as much of the processor's time as limit.
+func watchTest(binary, folder, reached, name string, limit time.Duration) (watched, error) {
+	out, took, failed := runTests(binary, folder, 0, limit, "^"+name+"$", "PUREKUBE_REACHED="+reached)
+	t := watched{name: name, took: took, reaches: map[int]bool{}}
+	numbers, err := os.ReadFile(reached)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return t, err
+	}
+	for _, line := range strings.Fields(string(numbers)) {
+		n, err := strconv.Atoi(line)
+		if err != nil {
+			return t, err
+		}
+		t.reaches[n] = true
+	}
+	if err := os.RemoveAll(reached); err != nil {
+		return t, err
+	}
+	if failed != nil {
+		return t, fmt.Errorf("%s fails without a mutant: %w\n%s", name, failed, out)
+	}
+	return t, nil
 }
 
 var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)`)
