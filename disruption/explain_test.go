@@ -75,6 +75,24 @@ func TestExplainWhy(t *testing.T) {
 		err    bool
 		more   func(t *testing.T, e Explanation)
 	}{
+		{name: "neither field", s: web(budget(), 3, pods(3, 3, byWeb)...), blocks: true,
+			want: "nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable"},
+		{name: "no controller", s: web(budget(maxUnavailable("1")), 3, pod("a")), blocks: true,
+			want: "nothing may ever be disrupted: the pods have no controller with a scale"},
+		{name: "one pod expected", s: web(budget(minAvailable("1")), 1, pods(1, 1, byWeb)...), blocks: true,
+			want: "nothing may ever be disrupted: 1 pod expected, and 1 must stay healthy"},
+		{name: "the counts of the status", s: web(budget(maxUnavailable("1"), reported(3, 2, 1), func(b *policyv1.PodDisruptionBudget) {
+			b.Status.ExpectedPods = 3
+		}), 3, pods(3, 3, byWeb)...),
+			want: "1 may be disrupted: 3 healthy, 2 desired", more: func(t *testing.T, e Explanation) {
+				require.Equal(t, []Reason{{Code: ReasonStatusOutdated, Field: "status",
+					Message: "the status counts are correct, but its conditions or disrupted pods are out of date"}}, e.Reasons[1:])
+			}},
+		{name: "no ReplicaSet", s: Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(2, 2, byWeb)}, blocks: true,
+			want: "not computed: you must look up the scale of 1 controller first", more: func(t *testing.T, e Explanation) {
+				require.Equal(t, []Reason{{Code: ReasonScaleNotKnown, Object: purekube.Key{Kind: "ReplicaSet", Namespace: ns, Name: "web-rs"},
+					Message: "ReplicaSet web-rs: it is not in the snapshot"}}, e.Reasons[1:])
+			}},
 		{name: "some allowed", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...),
 			want: "1 may be disrupted: 3 healthy, 2 desired"},
 		{name: "all have to stay", s: web(budget(minAvailable("100%")), 3, pods(3, 3, byWeb)...), blocks: true,
@@ -88,7 +106,8 @@ func TestExplainWhy(t *testing.T) {
 				require.Len(t, e.Budget.Needs, 1)
 				require.False(t, e.Budget.UpToDate)
 				require.Zero(t, e.Budget.Computed)
-				require.Equal(t, "its scale is not in the snapshot", e.Budget.Controllers[0].Problem)
+				require.Equal(t, []Reason{{Code: ReasonScaleNotKnown, Object: purekube.Key{Kind: "Y", Namespace: ns, Name: "y"},
+					Message: "Y y: its scale is not in the snapshot"}}, e.Reasons[1:])
 			}},
 		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{}), blocks: true, err: true,
 			want: `nothing may be disrupted: the budget cannot be computed: found no controllers for pod "web-a"`,
@@ -193,6 +212,18 @@ func TestExplainPod(t *testing.T) {
 			require.Len(t, e.Reasons, 2)
 			require.Equal(t, tc.object, e.Reasons[1].Object.Name)
 			require.Len(t, e.Pod.Budgets, len(tc.budgets))
+			require.Equal(t, "status.conditions", e.Reasons[0].Field)
+			require.Equal(t, map[Code]string{
+				ReasonNoDisruptionTarget:     "the condition DisruptionTarget is not True",
+				ReasonDisruptionTargetInUse:  "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it",
+				ReasonDisruptionTargetRecent: "the pod is about to be deleted: the condition DisruptionTarget stays until 2026-11-21T12:01:59Z",
+				ReasonDisruptionTargetStale:  "the pod was not deleted in time: the condition DisruptionTarget is set to False",
+			}[tc.want[0]], e.Reasons[0].Message)
+			require.Equal(t, map[Code]string{
+				ReasonNoPodDisruptionBudget:        "no PodDisruptionBudget selects the pod",
+				ReasonPodDisruptionBudget:          "PodDisruptionBudget web selects the pod",
+				ReasonMultiplePodDisruptionBudgets: "2 PodDisruptionBudgets select the pod: it cannot be evicted",
+			}[tc.want[1]], e.Reasons[1].Message)
 		})
 	}
 	_, err := NewIndex(Snapshot{Now: now}, Options{}).Explain(podNamed("a"))
