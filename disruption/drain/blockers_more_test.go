@@ -99,6 +99,15 @@ func TestBlockersAsWritten(t *testing.T) {
 			"  with --force, 0 of 1 drain",
 	}, got)
 	require.Nil(t, Blockers(x, drains, Options{Budgets: "Never"}))
+
+	// The status is of another spec, so the eviction is refused, although the budget would allow it.
+	s = threeNodes(maxUnavailable("1"))
+	s.Budgets[0].Generation = 2
+	x = disruption.NewIndex(s, disruption.Options{})
+	drains, err = Each(x, []string{"n0"}, o)
+	require.NoError(t, err)
+	require.Equal(t, "budget shop/web (maxUnavailable 1): Cannot evict pod as it would violate the pod's disruption budget. "+
+		"The disruption budget web is still being processed by the server.", Blockers(x, drains, o)[0].Message)
 }
 
 // The replicas of each kind of workload can be the change. What expects the pods is the Deployment, where there is one.
@@ -149,9 +158,14 @@ func TestNamesOfMoreReplicas(t *testing.T) {
 		{"StatefulSet", "its next pod is s-7", ofSet, "s-8", true},
 		{"StatefulSet", "its next pod is s-7", ofSet, "s-3", true},
 		{"StatefulSet", "s-7 is another pod", ofSet, "s-7", false},
+		{"StatefulSet with two more pods", "they are s-7 and s-8", ofSet, "s-8", false},
 		{"ReplicaSet", "the names of its pods are random", ofReplicaSet, "s-2", true},
 	} {
-		s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
+		demand, replicas := "2", "3"
+		if strings.Contains(tc.name, "two more") {
+			demand, replicas = "3", "4"
+		}
+		s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable(demand))},
 			StatefulSets: []*appsv1.StatefulSet{set}, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("s", "", ptr.To(int32(2)))}}
 		s.Pods = []*corev1.Pod{pod("s-5", tc.of, on("n0")), pod("s-6", tc.of, on("n1")), pod(tc.other, labelled(nil), on("n2"))}
 		x := disruption.NewIndex(s, disruption.Options{})
@@ -159,7 +173,7 @@ func TestNamesOfMoreReplicas(t *testing.T) {
 		require.NoError(t, err)
 		blockers := Blockers(x, drains, Options{})
 		require.Len(t, blockers, 1)
-		helps := slices.ContainsFunc(blockers[0].Fixes, func(fix Fix) bool { return fix.Kind == FixReplicas && fix.Value == "3" })
+		helps := slices.ContainsFunc(blockers[0].Fixes, func(fix Fix) bool { return fix.Kind == FixReplicas && fix.Value == replicas })
 		require.Equal(t, tc.helps, helps, "%s beside %s: %s", tc.name, tc.other, tc.reason)
 	}
 }
@@ -193,6 +207,27 @@ func TestOneAtATimeIsNotEnough(t *testing.T) {
 	require.Equal(t, "one after the other: no longer in the way, but something else is", blockers[i].FixText(blockers[i].Fixes[0]))
 }
 
+// A drain that does not end leaves the room to the next one.
+func TestInTurnAfterADrainThatDoesNotEnd(t *testing.T) {
+	web := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(5)))}, Pods: []*corev1.Pod{
+		pod("a", web, on("n0"), wants("cpu", "2")), pod("b", web, on("n1"), wants("cpu", "1")),
+		pod("c", web, on("n2"), wants("cpu", "1")), pod("d", web, on("n2"), wants("cpu", "1")), pod("e", web, on("n3"), wants("cpu", "1")),
+	}}
+	two := allocatable("pods", "10", "cpu", "2")
+	o := Options{Nodes: []*corev1.Node{node("spare", two)}}
+	for i := range 4 {
+		o.Nodes = append(o.Nodes, node(fmt.Sprint("n", i), two, cordoned))
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	drains, _, err := Nodes(x, []string{"n0", "n1", "n2", "n3"}, o)
+	require.NoError(t, err)
+	blockers := Blockers(x, drains, o)
+	require.Equal(t, []string{"n1", "n2", "n3"}, blockers[0].Nodes)
+	require.Equal(t, Fix{Kind: FixOneAtATime, Played: 3, Frees: []string{"n1", "n3"}, Clears: []string{"n1", "n3"}, Rounds: 1},
+		blockers[0].Fixes[0], "b takes one place of two, c and d find one, and e takes it")
+}
+
 // Drains of another cluster than that of the Index are a mistake, and no panic: what the Index does not have is no fix.
 func TestBlockersOfAnotherCluster(t *testing.T) {
 	s := threeNodes(minAvailable("5"))
@@ -203,14 +238,19 @@ func TestBlockersOfAnotherCluster(t *testing.T) {
 	down.Status.Conditions[0].Status = corev1.ConditionFalse
 	o.Nodes[4] = down
 	drains, _ := Each(disruption.NewIndex(s, disruption.Options{}), []string{"n0", "n3", "n4"}, o)
+	otherPods := threeNodes(minAvailable("5"))
+	for i, p := range otherPods.Pods {
+		p.Name = fmt.Sprint("other-", i)
+	}
 	for name, other := range map[string]disruption.Snapshot{
-		"empty": {Now: now}, "pods alone": {Now: now, Pods: s.Pods}, "budgets alone": {Now: now, Budgets: s.Budgets},
+		"other pods, the same budget": otherPods,
+		"empty":                       {Now: now}, "pods alone": {Now: now, Pods: s.Pods}, "budgets alone": {Now: now, Budgets: s.Budgets},
 	} {
 		var causes []Cause
 		for _, b := range Blockers(disruption.NewIndex(other, disruption.Options{}), drains, Options{}) {
 			causes = append(causes, b.Cause)
 			for _, fix := range b.Fixes {
-				require.Contains(t, []FixKind{FixOneAtATime, FixNodeReady, FixPodEnds}, fix.Kind, "%s: %s", name, b.Message)
+				require.NotEqual(t, FixReplicas, fix.Kind, "%s: %s", name, b.Message)
 			}
 		}
 		require.ElementsMatch(t, []Cause{CauseBudget, CausePod, CauseNode}, causes, name)

@@ -145,6 +145,33 @@ func TestBlockers(t *testing.T) {
 			want: []string{"budget shop/web: several objects in the snapshot have this name: stops n0 n1 n2, alone n0 n1 n2"},
 		},
 		{
+			name: "a value that the API server rejects", reason: "a number is better, and the pods that are there count, not an older status", s: func() disruption.Snapshot {
+				s := threeNodes(minAvailable("half"))
+				s.Budgets[0].Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 9, CurrentHealthy: 9, ExpectedPods: 10}
+				return s
+			}(),
+			want: []string{"budget shop/web (minAvailable half): " + notANumber + ": stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
+			name: "maxUnavailable 0 over one pod", reason: "the field stays the same", s: func() disruption.Snapshot {
+				s := threeNodes(maxUnavailable("0"))
+				s.ReplicaSets[0].Spec.Replicas, s.Pods = ptr.To(int32(1)), s.Pods[:1]
+				return s
+			}(),
+			want: []string{"budget shop/web (maxUnavailable 0) never allows a disruption: stops n0, alone n0\n" +
+				"  with maxUnavailable 1, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "two pods that nothing recreates beside two that are pending", reason: "pending pods go whatever the budget says: of six healthy pods, two go",
+			o: Options{Force: true}, s: disruption.Snapshot{
+				Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("6"))}, Pods: []*corev1.Pod{
+					pod("a", on("n0")), pod("b", on("n0")), pod("c", on("n0"), phase(corev1.PodPending), unready), pod("d", on("n0"), phase(corev1.PodPending), unready),
+					pod("e", on("else")), pod("f", on("else")), pod("g", on("else")), pod("h", on("else"))}},
+			want: []string{"budget shop/web (minAvailable 6) is short of 1 healthy pod: stops n0, alone n0\n" +
+				"  with minAvailable 4, 1 of 1 drain in 1 rounds"},
+		},
+		{
 			name: "several pods on a node", reason: "one number more lets them go one after the other", s: func() disruption.Snapshot {
 				s := threeNodes(maxUnavailable("0"))
 				s.Pods[1] = pod("web-1", by("apps/v1", "ReplicaSet", "rs"), on("n0"))
@@ -325,6 +352,7 @@ func TestBlockers(t *testing.T) {
 
 const (
 	stuckText   = "the pod should have been gone by 2026-11-21T11:00:00Z and is still there: its node may be down, or a finalizer may keep it"
+	notANumber  = "invalid value for IntOrString: invalid type: string is not a percentage"
 	noScaleText = "jobs.batch does not implement the scale subresource"
 )
 

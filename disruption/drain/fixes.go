@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,18 +98,21 @@ func (b Blocker) FixText(fix Fix) string {
 	if fix.Played < len(b.Nodes) {
 		of = message.Count(fix.Played, "simulated node")
 	}
+	one, atMost := len(b.Nodes) == 1, "at most "
+	if one {
+		atMost = ""
+	}
 	when := "now"
 	if fix.Rounds > 1 {
-		when = "in at most " + message.Count(fix.Rounds, "round")
+		when = "in " + atMost + message.Count(fix.Rounds, "round")
 	}
-	one := fix.Played == 1 && len(b.Nodes) == 1
 	switch {
 	case len(fix.Frees) == 0 && one:
 		return fmt.Sprintf("%s: no longer in the way, but something else is", fix)
 	case len(fix.Frees) == 0:
 		return fmt.Sprintf("%s: no longer in the way of %d of %s, but something else is", fix, len(fix.Clears), of)
 	case one:
-		return fmt.Sprintf("%s: drains %s", fix, strings.Replace(when, "at most ", "", 1))
+		return fmt.Sprintf("%s: drains %s", fix, when)
 	}
 	return fmt.Sprintf("%s: %d of %s drain %s", fix, len(fix.Frees), of, when)
 }
@@ -245,7 +247,7 @@ func (f *fixer) flag(nodes []string) Fix {
 // podEnds takes a pod away that is being deleted.
 func (f *fixer) podEnds(nodes []string) Fix {
 	pod := f.x.Pod(types.NamespacedName{Namespace: f.c.object.Namespace, Name: f.c.object.Name})
-	if pod == nil || pod.DeletionTimestamp == nil {
+	if pod == nil { // several pods have the name
 		return Fix{}
 	}
 	x, _ := f.x.Without(disruption.Snapshot{Pods: []*corev1.Pod{pod}})
@@ -311,7 +313,7 @@ func (f *fixer) budget(nodes []string) []Fix {
 	budget := f.x.Budget(types.NamespacedName{Namespace: f.c.object.Namespace, Name: f.c.object.Name})
 	// The error is about the objects of the budget.
 	e, _ := f.x.Explain(f.c.object)
-	if budget == nil || e.Budget == nil {
+	if budget == nil { // the drains are of another Index
 		return nil
 	}
 	missing := max(1, f.blocker.Shortfall)
@@ -354,7 +356,7 @@ func (f *fixer) number(
 	case budget.Spec.MaxUnavailable != nil:
 		kind, now, by = FixMaxUnavailable, int(counts.ExpectedPods-counts.DesiredHealthy), 1
 	}
-	if by < 0 { // no number is below 0
+	if kind == FixMinAvailable { // no number is below 0
 		missing, most = min(missing, now), min(most, now)
 	}
 	with := func(more int) Fix {
@@ -399,7 +401,7 @@ func (f *fixer) healthyPods(nodes []string, e *disruption.BudgetExplanation) []F
 	for _, p := range e.Pods {
 		name := types.NamespacedName{Namespace: f.c.object.Namespace, Name: p.Name}
 		pod := f.x.Pod(name)
-		if pod == nil || !active(pod) || runs(pod) {
+		if !active(pod) || runs(pod) {
 			continue
 		}
 		fix.Pods = append(fix.Pods, name)
@@ -422,7 +424,7 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 		return nil
 	}
 	pod := f.x.Pod(f.blocker.Pods[0])
-	if pod == nil || more > replicasAtMost {
+	if pod == nil /* the drains are of another Index */ || more > replicasAtMost {
 		return nil
 	}
 	scaled, object, replicas := scaledUp(f.x, pod, more)

@@ -74,12 +74,13 @@ func TestRecreatedPodCountsForAnotherBudget(t *testing.T) {
 	rs := replicaSet("w", "", ptr.To(int32(2)))
 	rs.Spec.Template.Labels = map[string]string{"app": "web"}
 	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{rs}, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))}, Pods: []*corev1.Pod{
-		pod("w-0", by("apps/v1", "ReplicaSet", "w"), on("n"), labelled(map[string]string{"app": "quarantine"})),
+		pod("w-0", by("apps/v1", "ReplicaSet", "w"), on("n"), labelled(map[string]string{"app": "quarantine", appsv1.PodIndexLabel: "0"})),
 		pod("w-1", by("apps/v1", "ReplicaSet", "w"), on("n")),
 	}}
 	d, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
 	require.Equal(t, InRounds, d.Outcome, "w-1 goes when w-0 is back with the label")
 	require.Equal(t, int32(1), after.Budget(nn("web")).Status.DisruptionsAllowed)
+	require.Equal(t, map[string]string{"app": "web"}, after.Pod(nn("w-0")).Labels, "only a StatefulSet numbers its pods")
 }
 
 // Which pods a StatefulSet makes from its template, and not from an older revision (upstream: newVersionedStatefulSetPod).
