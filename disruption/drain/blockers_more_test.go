@@ -159,6 +159,7 @@ func TestNamesOfMoreReplicas(t *testing.T) {
 		{"StatefulSet", "its next pod is s-7", ofSet, "s-3", true},
 		{"StatefulSet", "s-7 is another pod", ofSet, "s-7", false},
 		{"StatefulSet with two more pods", "they are s-7 and s-8", ofSet, "s-8", false},
+		{"StatefulSet with two more pods", "they are s-7 and s-8", ofSet, "s-9", true},
 		{"ReplicaSet", "the names of its pods are random", ofReplicaSet, "s-2", true},
 	} {
 		demand, replicas := "2", "3"

@@ -91,6 +91,12 @@ func TestBlockers(t *testing.T) {
 				"  without that pod, 1 of 1 drain in 1 rounds"},
 		},
 		{
+			name: "a stuck pod of a node that is not there", reason: "without the pod, it is empty", o: Options{Nodes: nodes(1)},
+			s: disruption.Snapshot{Now: now, Pods: []*corev1.Pod{
+				pod("stuck", on("n1"), labelled(nil), by("apps/v1", "ReplicaSet", "gone"), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(ago(time.Hour)) })}},
+			want: []string{"pod shop/stuck: " + stuckText + ": stops n1, alone n1\n  without that pod, 1 of 1 drain in 0 rounds"},
+		},
+		{
 			name: "several budgets", reason: "no number helps", s: func() disruption.Snapshot {
 				s := threeNodes(maxUnavailable("1"))
 				s.Budgets = append(s.Budgets, budget(named("other"), maxUnavailable("1")))

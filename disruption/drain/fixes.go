@@ -203,7 +203,7 @@ func (f *fixer) freedBy(fix Fix, drains []played) Fix {
 			fix.Rounds = max(fix.Rounds, len(d.Rounds))
 		}
 		// While lookups are open, the cause may still be there.
-		if _, stopped := d.causes[f.c]; !stopped && d.Outcome != NoOutcome && d.Outcome != Unknown {
+		if _, stopped := d.causes[f.c]; !stopped && d.Outcome != Unknown {
 			fix.Clears = append(fix.Clears, d.Node)
 		}
 	}
