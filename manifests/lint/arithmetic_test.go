@@ -121,3 +121,103 @@ func TestBudgetsOfRandomWorkloads(t *testing.T) {
 		require.Len(t, met, 3)
 	}
 }
+
+// randomSelector is a selector of a budget, and whether it matches the labels.
+func randomSelector(r *rand.Rand) (text string, matches func(map[string]string) bool) {
+	key, value := []string{"app", "tier"}[r.IntN(2)], []string{"a", "b", "c"}[r.IntN(3)]
+	has := func(l map[string]string) bool { _, has := l[key]; return has }
+	switch r.IntN(6) {
+	case 0:
+		return fmt.Sprintf("{matchExpressions: [{key: %s, operator: In, values: [%s, x]}]}", key, value),
+			func(l map[string]string) bool { return l[key] == value }
+	case 1:
+		return fmt.Sprintf("{matchExpressions: [{key: %s, operator: NotIn, values: [%s]}]}", key, value),
+			func(l map[string]string) bool { return l[key] != value }
+	case 2:
+		return fmt.Sprintf("{matchExpressions: [{key: %s, operator: Exists}]}", key), has
+	case 3:
+		return fmt.Sprintf("{matchExpressions: [{key: %s, operator: DoesNotExist}]}", key),
+			func(l map[string]string) bool { return !has(l) }
+	}
+	return fmt.Sprintf("{matchLabels: {%s: %s}}", key, value), func(l map[string]string) bool { return l[key] == value }
+}
+
+// A budget selects something if it matches the labels of a template, and two budgets overlap if both match the labels of
+// a workload that makes pods.
+func TestSelectorsOfRandomBudgets(t *testing.T) {
+	met := map[lint.Code]int{}
+	n := 2000
+	if seed.Short() {
+		n = 200
+	}
+	for s := range seed.Each(t, n) {
+		r := rand.New(rand.NewPCG(s, 1))
+		var text strings.Builder
+		type workload struct {
+			labels map[string]string
+			pods   bool
+		}
+		var workloads []workload
+		for i := range 1 + r.IntN(4) {
+			w := workload{labels: map[string]string{}}
+			var written []string
+			for _, key := range []string{"app", "tier"} {
+				if r.IntN(3) > 0 {
+					w.labels[key] = []string{"a", "b", "c"}[r.IntN(3)]
+					written = append(written, key+": "+w.labels[key])
+				}
+			}
+			kinds := []string{"apps/v1\nkind: Deployment", "apps/v1\nkind: StatefulSet", "apps/v1\nkind: DaemonSet", "batch/v1\nkind: Job", "argoproj.io/v1alpha1\nkind: Rollout"}
+			kind := kinds[r.IntN(len(kinds))]
+			replicas := r.IntN(4)
+			w.pods = replicas > 0
+			spec := fmt.Sprintf("replicas: %d, selector: {matchLabels: {name: w%d}}, ", replicas, i)
+			switch {
+			case strings.HasSuffix(kind, "DaemonSet"):
+				spec, w.pods = fmt.Sprintf("selector: {matchLabels: {name: w%d}}, ", i), true
+			case strings.HasSuffix(kind, "Job"):
+				spec, w.pods = "", true
+			}
+			fmt.Fprintf(&text, "apiVersion: %s\nmetadata: {name: w%d}\nspec: {%stemplate: {metadata: {labels: {%s}}, spec: {containers: [{name: web, image: web}]}}}\n---\n",
+				kind, i, spec, strings.Join(append(written, fmt.Sprintf("name: w%d", i)), ", "))
+			workloads = append(workloads, w)
+		}
+		var want []string
+		selected := make([]int, len(workloads))
+		var matching [][]int
+		for i := range 1 + r.IntN(4) {
+			selector, matches := randomSelector(r)
+			fmt.Fprintf(&text, "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b%d}\n"+
+				"spec: {unhealthyPodEvictionPolicy: AlwaysAllow, minAvailable: 0, selector: %s}\n---\n", i, selector)
+			var of []int
+			for j, w := range workloads {
+				if matches(w.labels) {
+					of = append(of, j)
+					selected[j]++
+				}
+			}
+			if len(of) == 0 {
+				want = append(want, fmt.Sprint("b", i, " ", lint.BudgetSelectsNothing))
+			}
+			matching = append(matching, of)
+		}
+		for i, of := range matching {
+			for _, j := range of {
+				if selected[j] > 1 && workloads[j].pods {
+					want = append(want, fmt.Sprint("b", i, " ", lint.BudgetsOverlap))
+					break
+				}
+			}
+		}
+		var got []string
+		for _, f := range lint.Check(read(t, text.String())).Findings {
+			got = append(got, f.Object.Name+" "+string(f.Code))
+			met[f.Code]++
+		}
+		require.ElementsMatch(t, want, got, "%s", text.String())
+	}
+	t.Log(met)
+	if !seed.Single() {
+		require.Len(t, met, 2)
+	}
+}

@@ -22,7 +22,9 @@ import (
 // most.
 func (l *linter) budgets() {
 	least, most := l.fullHealth()
-	selected := l.selected(least)
+	// At full health a budget does not select some of its pods, so that these do not make it better. The input's does.
+	input := disruption.NewIndex(disruption.Snapshot{Budgets: l.set.Budgets}, disruption.Options{})
+	selected := l.selected(least, input)
 	for _, b := range l.set.Budgets {
 		if b == nil {
 			continue
@@ -50,7 +52,7 @@ func (l *linter) budgets() {
 		}
 		l.allows(key, b.Spec, judged{least, low}, high)
 	}
-	l.overlaps(least)
+	l.overlaps(least, input)
 }
 
 // value reports whether the API server accepts what the budget demands.
@@ -262,11 +264,11 @@ func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation)
 
 // overlaps finds the budgets that select the same pod. Each budget names at most three others, so the cost grows with
 // the pairs of pods and budgets, and not with the pairs of budgets of each pod.
-func (l *linter) overlaps(h health) {
+func (l *linter) overlaps(h health, input *disruption.Index) {
 	const most = 3
 	others, sample := map[purekube.Key][]string{}, map[purekube.Key]string{}
 	for _, p := range h.pods {
-		budgets, _ := h.index.BudgetsFor(p)
+		budgets, _ := input.BudgetsFor(p) // the error is about budgets that select nothing
 		if len(budgets) < 2 {
 			continue
 		}

@@ -325,10 +325,10 @@ func flattened(err error) []error {
 
 // selected are the budgets that select pods of a workload with 0 replicas, pods of a workload whose replicas are not
 // known, as an object of a kind that no package knows may have none, or pods that count for no budget.
-func (l *linter) selected(h health) map[purekube.Key]bool {
+func (l *linter) selected(h health, input *disruption.Index) map[purekube.Key]bool {
 	selected := map[purekube.Key]bool{}
 	selects := func(p *corev1.Pod) {
-		budgets, _ := h.index.BudgetsFor(p)
+		budgets, _ := input.BudgetsFor(p)
 		for _, b := range budgets {
 			selected[disruption.KeyOf(b)] = true
 		}
