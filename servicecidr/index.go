@@ -72,7 +72,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 // affected. An empty map counts too.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	next, names := x.changed(changed, true)
-	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
+	if !changed.Now.IsZero() {
 		next.now = changed.Now
 		// Time passes without an event of an object, so all ServiceCIDRs that are being deleted are asked. In a cluster
 		// there are few of them.
