@@ -53,10 +53,11 @@ func TestExplain(t *testing.T) {
 			[]string{"Removable metadata.finalizers", "Contained spec.cidrs[0] wide"}},
 		{"a cover with a second prefix", "the first one contains it all", snapshotOf(cidrs(cidr(x, net, dying), cidr("wide", of("10.0.0.0/16", "10.0.0.0/28"))), "10.0.0.77"), careful,
 			[]string{"Removable metadata.finalizers", "Contained spec.cidrs[0] wide"}},
+		{"a nil ServiceCIDR", "an error, as everywhere", snapshotOf(cidrs(cidr(x, net), nil)), careful, []string{"UpToDate", "NoAddresses spec.cidrs[0]"}},
 		{"a duplicate", "nothing is decided", snapshotOf(cidrs(cidr(x, net), cidr(x, net))), careful, []string{"Duplicate x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, _ := servicecidr.NewIndex(tc.snapshot, tc.o).Explain(servicecidr.Key(x))
+			e, err := servicecidr.NewIndex(tc.snapshot, tc.o).Explain(servicecidr.Key(x))
 			require.Equal(t, servicecidr.Key(x), e.Key)
 			var got []string
 			for _, r := range e.Reasons {
@@ -68,30 +69,72 @@ func TestExplain(t *testing.T) {
 				}
 				got = append(got, text)
 				require.NotEmpty(t, r.Message)
+				require.Equal(t, r.Object.Name == "", r.Object == purekube.Key{}, "there is another object, or there is none: %s", r)
 			}
 			require.Equal(t, tc.want, got, tc.reason)
-			d, _ := servicecidr.NewIndex(tc.snapshot, tc.o).CheckDeletion(servicecidr.Key(x), 0)
+			d, checkErr := servicecidr.NewIndex(tc.snapshot, tc.o).CheckDeletion(servicecidr.Key(x), 0)
 			require.Empty(t, diff(d, e.Deletion))
+			require.Equal(t, problemsOf(t, checkErr), problemsOf(t, err))
 		})
 	}
 }
 
 func TestExplainSentences(t *testing.T) {
-	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
-	e, err := servicecidr.NewIndex(s, careful).Explain(servicecidr.Key("x"))
-	require.NoError(t, err)
-	require.Equal(t, "metadata.deletionTimestamp: no address blocks the deletion; the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
+	net := of("10.0.0.0/24")
+	const noAddress = "spec.cidrs[0]: no address of 10.0.0.0/24 would be orphaned"
+	for _, tc := range []struct {
+		name, reason string
+		snapshot     servicecidr.Snapshot
+		want         []string
+	}{
+		{"not protected", "it is to be Ready", snapshotOf(cidrs(cidr("x", net, finalizers(), conditions()))), []string{
+			"metadata.finalizers: the finalizer networking.k8s.io/service-cidr-finalizer is missing: the ServiceCIDR can be deleted while it is in use",
+			"status.conditions: the condition Ready=True is missing or different", noAddress}},
+		{"in use", "it is to be Ready no longer; each entry has its own addresses",
+			snapshotOf(cidrs(cidr("x", of("10.0.0.0/24", "10.0.1.0/24"), deletedAt(longAgo))), "10.0.0.7", "10.0.1.7", "10.0.1.8"), []string{
+				"3 addresses would be orphaned", "status.conditions: the condition Ready=False is missing or different",
+				"spec.cidrs[0]: 1 address would be orphaned: 10.0.0.7 (Service shop/s-10.0.0.7)",
+				"spec.cidrs[1]: 2 addresses would be orphaned: 10.0.1.7 (Service shop/s-10.0.1.7), 10.0.1.8 (Service shop/s-10.0.1.8)"}},
+		{"the grace period", "its end", snapshotOf(cidrs(cidr("x", net, deletedAt(now)))), []string{
+			"metadata.deletionTimestamp: no address blocks the deletion; the grace period ends at 2026-11-21T01:11:40Z", noAddress}},
+		{"a deletion without a record", "its end is not known",
+			servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(cidr("x", net, deletedAt(now))), DeletionSeen: sightings{}}, []string{
+				"metadata.deletionTimestamp: no address blocks the deletion; the grace period begins when Snapshot.DeletionSeen has an entry for it",
+				noAddress}},
+		{"unreadable addresses", "each with what is wrong with it", servicecidr.Snapshot{Now: now,
+			ServiceCIDRs: cidrs(cidr("x", net, deletedAt(longAgo))), IPAddresses: []*networkingv1.IPAddress{ip("zero"), nil}}, []string{
+			"no address is known to block the deletion, but some objects could not be read: the finalizer stays", noAddress,
+			"an IPAddress is nil: it may be an address of this ServiceCIDR",
+			`the name of the IPAddress "zero" is not an address: it may be an address of this ServiceCIDR`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, _ := servicecidr.NewIndex(tc.snapshot, careful).Explain(servicecidr.Key("x"))
+			var got []string
+			for _, r := range e.Reasons {
+				got = append(got, r.String())
+			}
+			require.Equal(t, tc.want, got, tc.reason)
+		})
+	}
+}
 
+func TestExplainNamesTwentyAddresses(t *testing.T) {
+	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
 	for i := range 25 {
 		s.IPAddresses = append(s.IPAddresses, ip(addressAt(netip.MustParseAddr("10.0.0.1"), i).String()))
 	}
 	s.IPAddresses[0].Spec.ParentRef = nil
 	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
-	e, err = servicecidr.NewIndex(s, careful).Explain(servicecidr.Key("x"))
+	e, err := servicecidr.NewIndex(s, careful).Explain(servicecidr.Key("x"))
 	require.NoError(t, err)
 	require.Contains(t, e.Reasons[2].Message, "25 addresses would be orphaned: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
 	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
 	require.Len(t, e.Deletion.Orphans, 25, "the data has them all")
+
+	s.IPAddresses = s.IPAddresses[:21]
+	e, err = servicecidr.NewIndex(s, careful).Explain(servicecidr.Key("x"))
+	require.NoError(t, err)
+	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 1 more")
 }
 
 func TestExplain_NotFound(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -155,4 +156,36 @@ func TestIndexBadInput(t *testing.T) {
 	once, affected := twice.With(servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")))})
 	require.NoError(t, once.Err(), "one object takes the place of both")
 	require.Equal(t, keys("x", "y"), affected, "x overlaps one of those that were there")
+}
+
+// Time is no event of an object. It affects the ServiceCIDRs whose grace period ends in it, or has another end then.
+func TestTimeAffectsWhoseGracePeriodEnds(t *testing.T) {
+	net := of("10.0.0.0/24")
+	s := snapshotOf(cidrs(
+		cidr("old", net, deletedAt(longAgo)), cidr("stays", net),
+		cidr("later", net, deletedAt(now.Add(time.Second))), cidr("young", net, deletedAt(now)),
+	))
+	for _, tc := range []struct {
+		name, reason string
+		seen         sightings
+		at           time.Time
+		want         []purekube.Key
+	}{
+		{"none", "the time stays", nil, time.Time{}, nil},
+		{"the same", "nothing ends", nil, now, nil},
+		{"within the grace period", "nothing ends", nil, now.Add(10*time.Second - 1), nil},
+		{"the end of one", "it loses its finalizer", nil, now.Add(10 * time.Second), keys("young")},
+		{"the end of two", "both lose their finalizers", nil, now.Add(time.Minute), keys("later", "young")},
+		{"backwards", "old has to wait again", nil, longAgo, keys("old")},
+		{"the same, without a record", "the end stays where it is", sightings{uid("old"): longAgo}, now, nil},
+		{"without a record", "the end moves with the time", sightings{uid("old"): longAgo}, now.Add(2 * time.Second), keys("later", "young")},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s.DeletionSeen = tc.seen
+			next, affected := servicecidr.NewIndex(s, careful).With(servicecidr.Snapshot{Now: tc.at})
+			require.Equal(t, tc.want, affected, tc.reason)
+			after := theContract.With(s, servicecidr.Snapshot{Now: tc.at})
+			theContract.CheckSame(t, tc.name, servicecidr.NewIndex(after, careful), next, after)
+		})
+	}
 }
