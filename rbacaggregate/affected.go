@@ -178,8 +178,8 @@ type reach struct {
 	before, after map[string]bool
 }
 
-// addRising adds a name, unless it is there already. A cycle of roles therefore ends the search instead of repeating
-// it.
+// addRising adds a name, unless it is there already. Otherwise a role with many selectors would be looked up once for
+// each selector that matches a reached role.
 func (r *reach) addRising(name string) {
 	r.names[name] = true
 	if !r.rises[name] {
@@ -202,9 +202,9 @@ func (x *Index) reachAll(next *Index, events []event) map[string]bool {
 	for i := 0; i < len(r.rising); i++ {
 		next.aggregators(next.objects.Find(nameOf(r.rising[i])), r.after, r.addRising)
 	}
-	// The first name that several ClusterRoles have is the error of every role that aggregates.
+	// The first name that several ClusterRoles have is the error of every role that aggregates. A role that has a plan
+	// only in x has changed itself, so reachFirst has added it.
 	if x.firstAmbiguous() != next.firstAmbiguous() {
-		x.addPlanned(r.names)
 		next.addPlanned(r.names)
 	}
 	return r.names

@@ -178,6 +178,7 @@ func (e *evaluation) reasons(key purekube.Key, v verdict) []Reason {
 	}
 	// A ClusterRole is named for the first selector that matches it, because its rules are collected there (BR-27-02).
 	taken := map[string]bool{}
+	problems := n.aggregation.problems // one for each selector that does not convert, in order
 	for i, s := range n.aggregation.selectors {
 		field := selectorField(i)
 		if s != nil {
@@ -185,11 +186,8 @@ func (e *evaluation) reasons(key purekube.Key, v verdict) []Reason {
 			continue
 		}
 		// The message is the error of the plan, so that a user can find one by the other.
-		for _, problem := range n.aggregation.problems {
-			if problem.Field == field {
-				reasons = append(reasons, Reason{Field: field, Code: ReasonInvalidSelector, Message: problem.Err.Error()})
-			}
-		}
+		reasons = append(reasons, Reason{Field: field, Code: ReasonInvalidSelector, Message: problems[0].Err.Error()})
+		problems = problems[1:]
 	}
 	switch v.code {
 	case ReasonRulesUnknown:

@@ -146,9 +146,10 @@ func (x *Index) aggregators(object *rbacv1.ClusterRole, done map[string]bool, f 
 			continue
 		}
 		for at, is := range x.requests.From(request{text: text}) {
-			// x.selectors also returns entries that have been deleted. Such an entry is in no request: its text has
-			// no request, or a newer entry that was filed when a role got the selector again.
-			if at.text != text || is != filed {
+			// The roles of the text end where the entry is another one. x.selectors also returns entries that have been
+			// deleted. Such an entry is in no request: its text has no request, or a newer entry that was filed when a
+			// role got the selector again.
+			if is != filed {
 				break
 			}
 			if done != nil {

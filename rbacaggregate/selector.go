@@ -68,7 +68,7 @@ type aggregation struct {
 	// selectors has nil for a selector that does not convert. The nils keep the positions, which fields of errors and
 	// reasons name.
 	selectors []*selector
-	// problems has an error for each selector that does not convert.
+	// problems has an error for each selector that does not convert, in the order of the selectors.
 	problems []*purekube.ObjectError
 }
 
