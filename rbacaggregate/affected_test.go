@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
 )
@@ -58,6 +59,11 @@ func TestBR2701_EveryAggregatingRole(t *testing.T) {
 			require.Equal(t, tc.want, affectedBy(s, tc.oldObj, tc.newObj, Options{MatchUpstream: purekube.V1_36}), tc.reason)
 		})
 	}
+	x := NewIndex(s, upstream)
+	_, affected := x.With(snapshotOf(nil))
+	require.Empty(t, affected, "a nil object belongs to no key")
+	_, affected = x.Without(snapshotOf(plain("not there", "is")))
+	require.Empty(t, affected, "nothing happened")
 }
 
 func TestAffected(t *testing.T) {
@@ -120,6 +126,32 @@ func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
 	s := snapshotOf(sum("top", "", "mid"), broken(pods))
 	require.Equal(t, []string{"mid", "top"}, affectedBy(s, broken(nodes), broken(pods), Options{}),
 		"what is written in it is what it brings")
+
+	first := sum("sum", "", "a b")
+	first.AggregationRule.ClusterRoleSelectors[0] = badSelector()
+	require.Empty(t, affectedBy(snapshotOf(first), plain("x", "b"), plain("x", "b c"), Options{}),
+		"its selectors are counted without the one that does not convert")
+}
+
+// Candidates are found by one of the labels that a selector demands. Only a match counts.
+func TestAffectedBySelectorOfTwoLabels(t *testing.T) {
+	both, without := sum("both", "c", "a"), sum("without", "c", "a")
+	both.AggregationRule.ClusterRoleSelectors[0].MatchLabels["b"] = "true"
+	without.AggregationRule.ClusterRoleSelectors[0] = metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "c", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	s := snapshotOf(both, without)
+	for _, tc := range []struct {
+		kinds, reason string
+		want          []string
+	}{
+		{"a c", "it lacks b, and has c", nil},
+		{"b c", "it lacks a, and has c", nil},
+		{"a b c", "it has c", []string{"both"}},
+		{"a", "it lacks b", []string{"without"}},
+		{"a b", "both match", []string{"both", "without"}},
+	} {
+		require.Equal(t, tc.want, affectedBy(s, nil, plain("new", tc.kinds, pods), Options{}), "%s: %s", tc.kinds, tc.reason)
+	}
 }
 
 // While a name is there twice, no role is written, so what is stored in it is what it brings. Every plan is an error that
@@ -157,7 +189,7 @@ func TestAffectedBySelectorThatMatchesFirst(t *testing.T) {
 		{"the same one", "whatever matches behind it", "a", "a b", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := snapshotOf(sum("sum", "sum", "a b"), plain("other", "a", nodes), sum("top", "", "sum"))
+			s := snapshotOf(sum("sum", "sum", "none a b"), plain("other", "a", nodes), sum("top", "", "sum"))
 			source := func(kinds string) *rbacv1.ClusterRole { return plain("first", kinds, pods) }
 			require.Equal(t, tc.want, affectedBy(s, source(tc.before), source(tc.of), Options{}), tc.reason)
 			x, _ := NewIndex(s, Options{}).With(snapshotOf(source(tc.before)))

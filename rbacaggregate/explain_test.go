@@ -35,7 +35,7 @@ func TestExplainRules(t *testing.T) {
 		sum("top", "", "mid own"), sum("mid", "mid", "low"), sum("low", "low", "leaf"),
 		plain("a", "leaf", pods, nodes), plain("b", "own", nodes, nodes), plain("c", "leaf own", jobs),
 	)
-	nested.ClusterRoles[1].Rules = append(nested.ClusterRoles[1].Rules, secrets)
+	nested.ClusterRoles[1].Rules = append(nested.ClusterRoles[1].Rules, secrets, pods)
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -44,7 +44,7 @@ func TestExplainRules(t *testing.T) {
 		want         []string
 		sources      []Source
 	}{{
-		name: "nested", reason: "each ClusterRole in which the rule is written, on its shortest way",
+		name: "nested", reason: "each ClusterRole that contributes the rule, on its shortest way; what is stored in mid is not what it contributes",
 		s: nested, of: "top",
 		want: []string{"pods: mid/low/a", "nodes: mid/low/a b", "jobs: c"},
 		sources: []Source{
@@ -54,7 +54,7 @@ func TestExplainRules(t *testing.T) {
 	}, {
 		name: "nested under MatchUpstream", reason: "the rules that are stored in the sources count",
 		s: nested, of: "top", o: Options{MatchUpstream: purekube.V1_36},
-		want:    []string{"secrets: mid", "nodes: b", "jobs: c"},
+		want:    []string{"secrets: mid", "pods: mid", "nodes: b", "jobs: c"},
 		sources: []Source{{Name: "b", Via: "top", Selector: 1}, {Name: "c", Via: "top", Selector: 1}, {Name: "mid", Via: "top"}},
 	}, {
 		name: "does not aggregate", reason: "its rules are its own",
@@ -88,7 +88,8 @@ func TestExplainRules(t *testing.T) {
 
 // Each code is given for what its comment says.
 func TestExplainReasons(t *testing.T) {
-
+	twoBroken := broken(broken(sum("sum", "", "is")))
+	twoBroken.AggregationRule.ClusterRoleSelectors[1].MatchExpressions[0].Operator = "Far"
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -152,10 +153,11 @@ func TestExplainReasons(t *testing.T) {
 		name: "one for another", reason: "both numbers are named", s: snapshotOf(sum("sum", "", "is", pods), plain("a", "is", nodes)),
 		want: []string{"[0] ContributesRules a: it matches a, which has 1 rule", "RulesDiffer: 1 rule is added and 1 removed"},
 	}, {
-		name: "two selectors do not convert", reason: "each is named at its place", s: snapshotOf(broken(broken(sum("sum", "", "")))),
+		name: "two selectors do not convert", reason: "each is named at its place, with its own error", s: snapshotOf(twoBroken),
 		want: []string{
-			`[0] InvalidSelector: "Near" is not a valid label selector operator`,
-			`[1] InvalidSelector: "Near" is not a valid label selector operator`,
+			"[0] NothingSelected: it matches no other ClusterRole",
+			`[1] InvalidSelector: "Far" is not a valid label selector operator`,
+			`[2] InvalidSelector: "Near" is not a valid label selector operator`,
 			"RulesUnknown: nothing is written: the rules cannot be computed",
 		},
 	}, {
@@ -210,6 +212,7 @@ func TestExplainReasons(t *testing.T) {
 			got, _ := NewIndex(tc.s, tc.o).Explain(Key("sum"))
 			var lines []string
 			for _, r := range got.Reasons {
+				require.Equal(t, r.Object.Name == "", r.Object == purekube.Key{}, "there is another object, or there is none: %s", r)
 				line := string(r.Code)
 				if r.Object.Name != "" {
 					line += " " + r.Object.Name

@@ -44,6 +44,16 @@ func TestEachIsComputedOnce(t *testing.T) {
 	}
 }
 
+// Nothing enters the cycle, and x is on no loop of first sources: y and z have each other first.
+func TestCycleWithoutRules(t *testing.T) {
+	s := snapshotOf(sum("x", "x", "y"), sum("y", "y", "z x"), sum("z", "z", "y"))
+	for _, name := range []string{"x", "y", "z"} {
+		rules, err := NewIndex(s, Options{}).Rules(Key(name))
+		require.NoError(t, err)
+		require.Empty(t, rules)
+	}
+}
+
 // A list that begins with all others takes their place; nothing is copied.
 func TestUnionSharesLists(t *testing.T) {
 	e := NewIndex(Snapshot{}, Options{}).evaluate(&ruleIDs{}, true)

@@ -58,6 +58,8 @@ func TestIndexBadInput(t *testing.T) {
 	next, affected = x.With(snapshotOf(plain("a", ""), plain("a", "is", pods)))
 	require.Equal(t, []string{"a"}, namesOf(affected), "its plan is an error now")
 	require.ErrorIs(t, next.Err(), purekube.ErrDuplicate)
+	_, err := next.Plan(Key("a"))
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	gone, affected := next.Without(snapshotOf(plain("a", "")))
 	require.Equal(t, []string{"a"}, namesOf(affected), "and empty then")
 	require.NoError(t, gone.Err())
@@ -111,6 +113,7 @@ func TestIndexOfManyChanges(t *testing.T) {
 // What is not as it should be is the same after the Index has been made anew.
 func TestIndexMadeAnewWithProblems(t *testing.T) {
 	s := snapshotOf(broken(sum("broken", "k", "k")), plain("twin", "k", pods), plain("twin", "", pods), sum("sum", "", "k"), sum("other", "", "else"), plain("a", "else", jobs))
+	s.ClusterRoles[4].AggregationRule.ClusterRoleSelectors[0].MatchLabels["more"] = "true"
 	for i := range 64 {
 		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("r%d", i), ""))
 	}
@@ -147,6 +150,15 @@ func TestIndexLetsGo(t *testing.T) {
 		require.Zero(t, found(next)+next.requests.Len()+next.aggregations.Len())
 	}
 	require.Zero(t, gone.objects.Len())
+}
+
+// A selector that two ClusterRoles have stays until both of them are gone.
+func TestIndexKeepsASelectorThatAnotherRoleHas(t *testing.T) {
+	x, _ := NewIndex(Snapshot{}, Options{}).With(snapshotOf(sum("a", "", "x"), sum("b", "", "x")))
+	x, affected := x.Without(snapshotOf(sum("a", "", "x")))
+	require.Equal(t, []string{"a"}, namesOf(affected))
+	_, affected = x.With(snapshotOf(plain("new", "x", pods)))
+	require.Equal(t, []string{"b"}, namesOf(affected))
 }
 
 // What an Index has computed for one question, it uses for the next. That changes no answer, and loses no error.

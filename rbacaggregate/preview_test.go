@@ -289,6 +289,10 @@ func TestPreviewRole(t *testing.T) {
 		name: "twice itself", reason: "it cannot be known what it grants", s: twice, changed: plain("source", "", anything), role: "source",
 		want: Change{Key: Key("source")}, err: "ClusterRole source: several objects in the snapshot have this name",
 	}, {
+		name: "twice, and not changed", reason: "it is there, and it cannot be known what it grants",
+		s: twice, changed: plain("new", "", nodes), role: "source",
+		want: Change{Key: Key("source")}, err: "ClusterRole source: several objects in the snapshot have this name",
+	}, {
 		name: "a nil entry", reason: "it may be anything, a source of admin too", s: snapshotOf(append(s.ClusterRoles, nil)...),
 		changed: plain("new", "to-admin", nodes), role: "admin",
 		want: Change{Key: Key("admin"), Added: rulesOf(nodes)}, err: "ClusterRole: nil object in the snapshot",
@@ -318,6 +322,21 @@ func TestPreviewNamesOnlyWhatIsReached(t *testing.T) {
 	got, err := NewIndex(s, Options{}).Preview(plain("new", "to-admin", nodes))
 	require.NoError(t, err)
 	require.Equal(t, []Change{{Key: Key("admin"), Added: rulesOf(nodes)}}, got)
+
+	s = snapshotOf(plain("source", "else", pods), broken(sum("broken", "", "else")))
+	for _, o := range []Options{{}, upstream} {
+		got, err = NewIndex(s, o).Preview(plain("source", "else", pods))
+		require.NoError(t, err, "the write changes nothing")
+		require.Empty(t, got)
+	}
+}
+
+// A source whose aggregation fails keeps its rules, whoever has collected them before.
+func TestPreviewOfASourceThatFails(t *testing.T) {
+	s := snapshotOf(sum("admin", "", "to-admin"), broken(sum("low", "", "none", pods)))
+	got, err := NewIndex(s, Options{}).Preview(broken(sum("low", "to-admin", "none", pods, nodes)))
+	require.ErrorContains(t, err, "ClusterRole low: aggregationRule.clusterRoleSelectors[1]")
+	require.Empty(t, cmp.Diff([]Change{{Key: Key("low"), Added: rulesOf(nodes)}}, got))
 }
 
 func TestPreviewDelete(t *testing.T) {
@@ -337,6 +356,11 @@ func TestPreviewDelete(t *testing.T) {
 	got, err := NewIndex(s, Options{}).PreviewDelete(Key("gone"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Nil(t, got)
+
+	twice := snapshotOf(plain("twin", "is", pods), plain("twin", "is", pods), sum("sum", "", "is", pods))
+	got, err = NewIndex(twice, Options{}).PreviewDelete(Key("twin"))
+	require.EqualError(t, err, "ClusterRole twin: several objects in the snapshot have this name")
+	require.Equal(t, []Change{{Key: Key("sum"), Removed: rulesOf(pods)}}, got, "nothing is left to aggregate")
 }
 
 // What a preview says is what plans say before and after, and Preview is PreviewRole for each.
