@@ -64,6 +64,8 @@ type cluster struct {
 	budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget
 	// left is the health of the pods that went, by what takes their places.
 	left map[string][]health
+	// replaced are pods, by UID, that were being deleted before the drain: their controller has made others in their place.
+	replaced map[types.UID]bool
 	// waits are pods that stay Pending, by UID.
 	waits map[types.UID]bool
 }
@@ -74,7 +76,7 @@ func play(t *testing.T, r *rand.Rand, script func(c *cluster)) {
 	c := &cluster{
 		r: r, api: apiserver.New(), cordoned: map[string]bool{}, known: map[purekube.Key]bool{},
 		pods: map[types.NamespacedName]*corev1.Pod{}, budgets: map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
-		left: map[string][]health{}, waits: map[types.UID]bool{}, answers: map[purekube.Need]purekube.Answer{},
+		left: map[string][]health{}, replaced: map[types.UID]bool{}, waits: map[types.UID]bool{}, answers: map[purekube.Need]purekube.Answer{},
 	}
 	c.api.Changed = c.changed
 	start := parity.Before(startAll(c.answers), func(w *parity.World) { c.w, w.Serve = w, c.serve })

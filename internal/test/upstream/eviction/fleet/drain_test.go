@@ -178,6 +178,12 @@ func (c *cluster) try(d *nodeDrain, pod corev1.Pod) (went, again bool) {
 
 // drain drains nodes at the same time, round after round: each evicts its first pod, then each its second, and so on.
 func (c *cluster) drain(nodes []string, o nodedrain.Options) (all []played) {
+	for _, pod := range c.sorted() {
+		// A StatefulSet waits until the pod of the name is gone.
+		if pod.DeletionTimestamp != nil && !strings.Contains(placeOf(pod), "/") {
+			c.replaced[pod.UID] = true
+		}
+	}
 	var drains []*nodeDrain
 	for _, node := range nodes {
 		drains = append(drains, c.begin(node, o))

@@ -101,7 +101,7 @@ func (c *cluster) stop() (changed bool) {
 		if pod.DeletionTimestamp == nil || c.dead(pod) {
 			continue
 		}
-		if place := placeOf(pod); place != "" && !terminal(pod) {
+		if place := placeOf(pod); place != "" && !terminal(pod) && !c.replaced[pod.UID] {
 			c.left[place] = append(c.left[place], healthOf(pod))
 			slices.Sort(c.left[place])
 		}

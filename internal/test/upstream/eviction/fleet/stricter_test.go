@@ -1,9 +1,12 @@
 package fleet
 
 import (
+	"context"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,6 +75,39 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 		return missing
 	}
 	return ""
+}
+
+// failedJobCounted reports whether a budget that keeps a pod with Kubernetes, and not with ours, counted pods of a Job that
+// has failed since: the Job controller has deleted them. README.md has more.
+func (m *maker) failedJobCounted(s disruption.Snapshot, really, ours played) bool {
+	failed := map[types.UID]bool{}
+	for _, j := range m.jobs {
+		job, err := m.w.Client.BatchV1().Jobs(j.Namespace).Get(context.Background(), j.Name, metav1.GetOptions{})
+		if err == nil && slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
+		}) {
+			failed[j.UID] = true
+		}
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	counts := map[types.NamespacedName]bool{}
+	for _, pod := range s.Pods {
+		if ref := metav1.GetControllerOf(pod); ref != nil && failed[ref.UID] {
+			budgets, _ := x.BudgetsFor(pod)
+			for _, b := range budgets {
+				counts[eviction.KeyOf(b)] = true
+			}
+		}
+	}
+	for _, name := range really.Refused {
+		budgets, _ := x.BudgetsFor(x.Pod(name))
+		if !slices.Contains(ours.Refused, name) && !slices.ContainsFunc(budgets, func(b *policyv1.PodDisruptionBudget) bool {
+			return counts[eviction.KeyOf(b)]
+		}) {
+			return false
+		}
+	}
+	return len(counts) > 0
 }
 
 // stricterRoom is why pods find a node with Kubernetes and not in ours.
