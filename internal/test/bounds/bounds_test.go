@@ -46,7 +46,7 @@ func TestBounds(t *testing.T) {
 				}
 			}
 			for i := range counts[1:] {
-				for _, problem := range bounds.Exceeded(counts[i], counts[i+1]) {
+				for _, problem := range bounds.Exceeded(counts[:i+1], counts[i+1]) {
 					t.Error(problem)
 				}
 			}
@@ -124,7 +124,7 @@ func TestGrowthIsNoticed(t *testing.T) {
 					Objects: objects, Questions: []bounds.Question{tc.q}, Costs: []bounds.Cost{tc.of(count)},
 				}
 			}
-			got := bounds.Exceeded(at(1000, tc.was), at(10_000, tc.is))
+			got := bounds.Exceeded([]bounds.Counts{at(1000, tc.was)}, at(10_000, tc.is))
 			if tc.want == "" {
 				require.Empty(t, got, tc.reason)
 				return
@@ -139,7 +139,16 @@ func TestGrowthIsNoticed(t *testing.T) {
 func TestMemoryIsNoticed(t *testing.T) {
 	before := bounds.Counts{Objects: 1000, Kept: 10, KeptUpdated: 10}
 	after := bounds.Counts{Objects: 10_000, Kept: 100, KeptUpdated: 100}
-	require.Len(t, bounds.Exceeded(before, after), 2)
+	require.Len(t, bounds.Exceeded([]bounds.Counts{before}, after), 2)
 	after.Kept, after.KeptUpdated = 12, 12
-	require.Empty(t, bounds.Exceeded(before, after))
+	require.Empty(t, bounds.Exceeded([]bounds.Counts{before}, after))
+}
+
+// A table that has just doubled is no growth: the size before the last has the same. Growth is noticed from each size.
+func TestSizesOfTables(t *testing.T) {
+	kept := func(objects int, bytes float64) bounds.Counts { return bounds.Counts{Objects: objects, Kept: bytes} }
+	before := []bounds.Counts{kept(1000, 107), kept(10_000, 87), kept(100_000, 71)}
+	require.Empty(t, bounds.Exceeded(before, kept(1_000_000, 109)))
+	require.Len(t, bounds.Exceeded(before[2:], kept(1_000_000, 109)), 1)
+	require.Len(t, bounds.Exceeded(before, kept(1_000_000, 300)), 1)
 }

@@ -8,16 +8,23 @@ const (
 	spareBytes       = 4096
 )
 
-// Exceeded says which counts at one size grew beyond their bound since the size before.
-func Exceeded(before, after Counts) (problems []string) {
-	check := func(what string, g Growth, was, is, spare float64) {
-		if most := g.Most(after.Objects, before.Objects, was) + spare; is > most {
+// Exceeded says which counts at one size grew beyond their bound since every size before, of which there is at least one.
+// A table doubles when it is full, so that of two sizes one may be just before that and the other one just after. Growth
+// beyond the bound shows from each size.
+func Exceeded(before []Counts, after Counts) (problems []string) {
+	check := func(what string, g Growth, count func(Counts) float64, spare float64) {
+		is, most, since := count(after), -1.0, before[0]
+		for _, b := range before {
+			if m := g.Most(after.Objects, b.Objects, count(b)) + spare; m > most {
+				most, since = m, b
+			}
+		}
+		if is > most {
 			problems = append(problems, fmt.Sprintf("%s: %.1f at %d objects, %.1f at %d: more than %.1f, which is %s",
-				what, was, before.Objects, is, after.Objects, most, g))
+				what, count(since), since.Objects, is, after.Objects, most, g))
 		}
 	}
 	for i, q := range after.Questions {
-		was, is := before.Costs[i], after.Costs[i]
 		times, answers := float64(asked), Constant
 		if q.Growth != Logarithmic {
 			answers = Linear
@@ -25,13 +32,16 @@ func Exceeded(before, after Counts) (problems []string) {
 		if q.Once {
 			times = 1
 		}
-		check(q.Name+": allocations", q.Growth, was.Allocations, is.Allocations, spareAllocations/times)
-		check(q.Name+": bytes", q.Growth, was.Bytes, is.Bytes, spareBytes/times)
-		check(q.Name+": blocks of code", q.Growth, was.Blocks, is.Blocks, 0)
-		check(q.Name+": keys", answers, was.Keys, is.Keys, 0)
-		check(q.Name+": actions", answers, was.Actions, is.Actions, 0)
+		of := func(count func(Cost) float64) func(Counts) float64 {
+			return func(c Counts) float64 { return count(c.Costs[i]) }
+		}
+		check(q.Name+": allocations", q.Growth, of(func(c Cost) float64 { return c.Allocations }), spareAllocations/times)
+		check(q.Name+": bytes", q.Growth, of(func(c Cost) float64 { return c.Bytes }), spareBytes/times)
+		check(q.Name+": blocks of code", q.Growth, of(func(c Cost) float64 { return c.Blocks }), 0)
+		check(q.Name+": keys", answers, of(func(c Cost) float64 { return c.Keys }), 0)
+		check(q.Name+": actions", answers, of(func(c Cost) float64 { return c.Actions }), 0)
 	}
-	check("bytes that a new Index keeps for each object", Logarithmic, before.Kept, after.Kept, 0)
-	check("bytes that an updated Index keeps for each object", Logarithmic, before.KeptUpdated, after.KeptUpdated, 0)
+	check("bytes that a new Index keeps for each object", Logarithmic, func(c Counts) float64 { return c.Kept }, 0)
+	check("bytes that an updated Index keeps for each object", Logarithmic, func(c Counts) float64 { return c.KeptUpdated }, 0)
 	return problems
 }
