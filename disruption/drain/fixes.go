@@ -317,7 +317,7 @@ func (f *fixer) budget(nodes []string) []Fix {
 		return nil
 	}
 	missing := max(1, f.blocker.Shortfall)
-	// A budget that forbids every disruption has no shortfall. After a failure the numbers are those of an older status.
+	// A budget that forbids every disruption has no shortfall. After a failure the numbers are from an older status.
 	if e.Budget.Failure == "" {
 		missing = max(missing, e.Budget.Computed.DesiredHealthy-e.Budget.Computed.CurrentHealthy+1)
 	}
@@ -329,8 +329,8 @@ func (f *fixer) budget(nodes []string) []Fix {
 	)
 }
 
-// number gives the budget the number that changes least and takes the budget out of the way of a node. The least that it
-// tries lets one pod go, and the most lets all pods of the fullest node go, and none of them has to come back.
+// number gives the budget the number that changes least and takes the budget out of the way of a node. The least number
+// lets one pod go. The largest lets all pods of the fullest node go, also if nothing recreates them.
 func (f *fixer) number(
 	nodes []string, budget *policyv1.PodDisruptionBudget, e *disruption.BudgetExplanation, missing int,
 ) []Fix {

@@ -8,9 +8,9 @@ const (
 	spareBytes       = 4096
 )
 
-// Exceeded says which counts at one size grew beyond their bound since every size before, of which there is at least one.
-// A table doubles when it is full, so that of two sizes one may be just before that and the other one just after. Growth
-// beyond the bound shows from each size.
+// Exceeded says which counts at one size grew beyond their bound since every smaller size, of which there is at least
+// one. A table doubles when it is full: one size may be just below that point, and the next one just above. Growth beyond
+// the bound shows from each size.
 func Exceeded(before []Counts, after Counts) (problems []string) {
 	check := func(what string, g Growth, count func(Counts) float64, spare float64) {
 		is, most, since := count(after), -1.0, before[0]
@@ -41,7 +41,8 @@ func Exceeded(before []Counts, after Counts) (problems []string) {
 		check(q.Name+": keys", answers, of(func(c Cost) float64 { return c.Keys }), 0)
 		check(q.Name+": actions", answers, of(func(c Cost) float64 { return c.Actions }), 0)
 	}
-	check("bytes that a new Index keeps for each object", Logarithmic, func(c Counts) float64 { return c.Kept }, 0)
-	check("bytes that an updated Index keeps for each object", Logarithmic, func(c Counts) float64 { return c.KeptUpdated }, 0)
+	kept, updated := func(c Counts) float64 { return c.Kept }, func(c Counts) float64 { return c.KeptUpdated }
+	check("bytes that a new Index keeps for each object", Logarithmic, kept, 0)
+	check("bytes that an updated Index keeps for each object", Logarithmic, updated, 0)
 	return problems
 }
