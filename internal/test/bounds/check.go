@@ -9,8 +9,8 @@ const (
 )
 
 // Exceeded says which counts at one size grew beyond their bound since every smaller size, of which there is at least
-// one. A table doubles when it is full: one size may be just below that point, and the next one just above. Growth beyond
-// the bound shows from each size.
+// one. A table doubles when it is full: one size may be just below that point, and the next one just above. Growth
+// beyond the bound shows from each size.
 func Exceeded(before []Counts, after Counts) (problems []string) {
 	check := func(what string, g Growth, count func(Counts) float64, spare float64) {
 		is, most, since := count(after), -1.0, before[0]
