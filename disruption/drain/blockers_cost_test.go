@@ -82,24 +82,3 @@ func TestMoreReplicasThanThereCanBe(t *testing.T) {
 		require.Equal(t, replicas < math.MaxInt32, slices.ContainsFunc(fixes, func(f Fix) bool { return f.Kind == FixReplicas }), "%v", fixes)
 	}
 }
-
-// The pods of a StatefulSet have the ordinals that follow spec.ordinals.start: where one of these is there already, the
-// set has more pods than replicas.
-func TestMoreReplicasOfAStatefulSetThatStartsLater(t *testing.T) {
-	set := statefulSet("s", ptr.To(int32(1)))
-	set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
-	ofSet := by("apps/v1", "StatefulSet", "s")
-	for _, tc := range []struct {
-		other string
-		helps bool
-	}{{"s-1", true}, {"s-6", false}} {
-		s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
-			StatefulSets: []*appsv1.StatefulSet{set},
-			Pods:         []*corev1.Pod{pod("s-5", ofSet, on("n0")), pod(tc.other, ofSet, on("n1"))}}
-		x := disruption.NewIndex(s, disruption.Options{})
-		drains, err := Each(x, []string{"n0"}, Options{})
-		require.NoError(t, err)
-		fixes := Blockers(x, drains, Options{})[0].Fixes
-		require.Equal(t, tc.helps, slices.ContainsFunc(fixes, func(f Fix) bool { return f.Kind == FixReplicas }), "%s: %v", tc.other, fixes)
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -347,18 +348,16 @@ func (f *fixer) number(
 	for _, n := range nodes {
 		most = max(most, missing-1+on[n])
 	}
-	kind, now, by := FixMinAvailable, int(counts.DesiredHealthy), -1
+	kind, now, by, limit := FixMinAvailable, int(counts.DesiredHealthy), -1, 0
 	unknown := slices.ContainsFunc(e.Controllers, func(c disruption.ControllerScale) bool { return c.Code != "" })
 	switch {
 	case e.Failure != "" || unknown || counts.ExpectedPods <= 0:
 		// A minimum needs no scale, and counts the pods that no controller wants.
 		now = healthy
 	case budget.Spec.MaxUnavailable != nil:
-		kind, now, by = FixMaxUnavailable, int(counts.ExpectedPods-counts.DesiredHealthy), 1
+		kind, now, by, limit = FixMaxUnavailable, int(counts.ExpectedPods-counts.DesiredHealthy), 1, math.MaxInt32
 	}
-	if kind == FixMinAvailable { // no number is below 0
-		missing, most = min(missing, now), min(most, now)
-	}
+	missing, most = min(missing, by*(limit-now)), min(most, by*(limit-now))
 	with := func(more int) Fix {
 		fix := Fix{Kind: kind, Object: f.c.object, Value: strconv.Itoa(now + by*more)}
 		return f.play(fix, nodes, f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
