@@ -142,6 +142,11 @@ func TestBlockers(t *testing.T) {
 				"  with minAvailable 1, 2 of 2 drain in 1 rounds"},
 		},
 		{
+			name: "no number", reason: "a budget that sets neither field allows nothing", s: threeNodes(func(*policyv1.PodDisruptionBudget) {}),
+			want: []string{"budget shop/web never allows a disruption: stops n0 n1 n2, alone n0 n1 n2\n" +
+				"  with minAvailable 2, 3 of 3 drain in 1 rounds"},
+		},
+		{
 			name: "two budgets of one name", reason: "nobody knows which one counts",
 			s: func() disruption.Snapshot {
 				s := threeNodes(maxUnavailable("1"))

@@ -348,28 +348,35 @@ func (f *fixer) number(
 	for _, n := range nodes {
 		most = max(most, missing-1+on[n])
 	}
-	kind, now, by, limit := FixMinAvailable, int(counts.DesiredHealthy), -1, 0
+	// For each pod that may go besides, the number changes from now by -1 or 1. It has room for so many pods.
+	kind, now, by, room := FixMinAvailable, int(counts.DesiredHealthy), -1, int(counts.DesiredHealthy)
 	unknown := slices.ContainsFunc(e.Controllers, func(c disruption.ControllerScale) bool { return c.Code != "" })
 	switch {
 	case e.Failure != "" || unknown || counts.ExpectedPods <= 0:
 		// A minimum needs no scale, and counts the pods that no controller wants.
-		now = healthy
+		now, room = healthy, healthy
 	case budget.Spec.MaxUnavailable != nil:
-		kind, now, by, limit = FixMaxUnavailable, int(counts.ExpectedPods-counts.DesiredHealthy), 1, math.MaxInt32
+		kind, now, by = FixMaxUnavailable, int(counts.ExpectedPods-counts.DesiredHealthy), 1
+		room = math.MaxInt32 - now
 	}
-	missing, most = min(missing, by*(limit-now)), min(most, by*(limit-now))
-	with := func(more int) Fix {
-		fix := Fix{Kind: kind, Object: f.c.object, Value: strconv.Itoa(now + by*more)}
-		return f.play(fix, nodes, f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
-			number := ptr.To(intstr.Parse(fix.Value))
+	missing, most = min(missing, room), min(most, room)
+	var fix Fix
+	sort.Search(most-missing+1, func(i int) bool {
+		tried := Fix{Kind: kind, Object: f.c.object, Value: strconv.Itoa(now + by*(missing+i))}
+		tried = f.play(tried, nodes, f.withSpec(budget, func(spec *policyv1.PodDisruptionBudgetSpec) {
+			number := ptr.To(intstr.Parse(tried.Value))
 			spec.MaxUnavailable, spec.MinAvailable = nil, number
 			if kind == FixMaxUnavailable {
 				spec.MaxUnavailable, spec.MinAvailable = number, nil
 			}
 		}), f.o)
-	}
-	more := missing + sort.Search(most-missing, func(i int) bool { return len(with(missing+i).Clears) > 0 })
-	return []Fix{with(more)}
+		helps := len(tried.Clears) > 0
+		if helps {
+			fix = tried // it changes less than the fixes before
+		}
+		return helps
+	})
+	return []Fix{fix}
 }
 
 // withSpec is the cluster with another spec of the budget.

@@ -144,11 +144,18 @@ func TestMemoryIsNoticed(t *testing.T) {
 	require.Empty(t, bounds.Exceeded([]bounds.Counts{before}, after))
 }
 
-// A table that has just doubled is no growth: the size before the last has the same. Growth is noticed from each size.
+// A table that has just doubled is no growth of memory: an earlier size has the same. Growth is noticed from each size, and
+// nothing excuses more blocks of code than the last size allows.
 func TestSizesOfTables(t *testing.T) {
 	kept := func(objects int, bytes float64) bounds.Counts { return bounds.Counts{Objects: objects, Kept: bytes} }
-	before := []bounds.Counts{kept(1000, 107), kept(10_000, 87), kept(100_000, 71)}
-	require.Empty(t, bounds.Exceeded(before, kept(1_000_000, 109)))
-	require.Len(t, bounds.Exceeded(before[2:], kept(1_000_000, 109)), 1)
-	require.Len(t, bounds.Exceeded(before, kept(1_000_000, 300)), 1)
+	smaller := []bounds.Counts{kept(1000, 107), kept(10_000, 87), kept(100_000, 71)}
+	require.Empty(t, bounds.Exceeded(smaller, kept(1_000_000, 109)))
+	require.Len(t, bounds.Exceeded(smaller[2:], kept(1_000_000, 109)), 1)
+	require.Len(t, bounds.Exceeded(smaller, kept(1_000_000, 300)), 1)
+
+	ran := func(objects int, blocks float64) bounds.Counts {
+		return bounds.Counts{Objects: objects, Costs: []bounds.Cost{{Blocks: blocks}},
+			Questions: []bounds.Question{{Name: "all", Growth: bounds.Linearithmic, Once: true}}}
+	}
+	require.Len(t, bounds.Exceeded([]bounds.Counts{ran(1000, 100), ran(10_000, 300)}, ran(100_000, 15_000)), 1)
 }

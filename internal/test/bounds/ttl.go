@@ -17,7 +17,7 @@ var ttlNodes = Subject{Name: "ttl", Cluster: func(n int) Cluster {
 	s := ttl.Snapshot{Step: step, Nodes: shuffled(largecluster.Nodes(n, seconds).Nodes)}
 	x := ttl.NewIndex(s, ttl.Options{})
 	// The nodes disagree with every step.
-	y := ttl.NewIndex(ttl.Snapshot{Step: step, Nodes: largecluster.Nodes(n, "7").Nodes}, ttl.Options{})
+	y := ttl.NewIndex(ttl.Snapshot{Step: step, Nodes: shuffled(largecluster.Nodes(n, "7").Nodes)}, ttl.Options{})
 	// The nodes are too many for the first step, so the next node moves it.
 	full := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{})
 	node := func(i int) ttl.Snapshot {

@@ -119,7 +119,7 @@ func compare(m *maker, way string, seen map[string]int) string {
 		}
 		why := stricter(s, want, got)
 		if why == "" && m.failedJobCounted(s, want, got) {
-			seen["laxer: a budget counts pods of a Job that fails"]++
+			seen["less strict: a budget counts pods of a Job that fails"]++
 			return "" // the nodes after it meet other clusters
 		}
 		if why == "" {
