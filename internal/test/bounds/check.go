@@ -8,9 +8,9 @@ const (
 	spareBytes       = 4096
 )
 
-// Exceeded says which counts at one size grew beyond their bound since the last of the smaller sizes. There must be one.
-// What is about memory may grow beyond it since the last size, if it does not since another one: a table doubles when it
-// is full, and one size may be just below that point, and the next one just above.
+// Exceeded says which counts at one size grew beyond their bound since the last of the smaller sizes. There must
+// be one. What is about memory may grow beyond it since the last size, if it does not since another one: a table
+// doubles when it is full, and one size may be just below that point, and the next one just above.
 func Exceeded(smaller []Counts, after Counts) (problems []string) {
 	check := func(what string, g Growth, since []Counts, count func(Counts) float64, spare float64) {
 		is, most, from := count(after), -1.0, since[0]
