@@ -33,7 +33,7 @@ import (
 // of the budget's status. At the first plan, and at the first after a change of any workload or answer, it also costs
 // the controllers of the budget's pods; so does each plan after a change of its pods while one of these controllers is
 // unknown, and with MatchUpstream. Explain costs the pods. About one change in n/2 costs n, when the Index is rebuilt.
-// Until then at most n/2 replaced or removed objects stay in memory.
+// Indexes that are derived from one share that cost. Until then at most n/2 replaced or removed objects stay in memory.
 //
 // Memory grows with each pair of a budget and a controller that its pods name, and a user of one namespace chooses how
 // many there are of both. A pair needs 210 bytes, and 320 bytes after the first plan: 300 budgets over 1,000

@@ -42,8 +42,8 @@ import (
 // no key unless they change an outcome. They stay in the Index forever.
 //
 // It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the selectors
-// that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is rebuilt, which
-// costs O(n log n).
+// that may match it, plus what it affects. Once half of the ClusterRoles or selectors have changed, the Index is
+// rebuilt, which costs O(n log n).
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return x.affected(x.with(changed.ClusterRoles))
 }
@@ -89,14 +89,13 @@ func (x *Index) replaced(
 	for _, change := range changes {
 		events = append(events, newEvent(change))
 	}
-	// The objects have been collected in a new pass, and the labels are arranged for the collection before it. Filing
-	// again also drops the entries of selectors that no role has any more.
-	if objects.Renewed(x.objects) {
-		next.fileSelectors()
-		return next, events
-	}
 	next.refileSelectors(changes, x.aggregations)
-	next.labels = x.labels.With(objects, changes)
+	// Filing again drops the entries of selectors that no role has any more. The labels are arranged for the selectors.
+	if next.selectors.Stale() {
+		next.fileSelectors()
+	} else {
+		next.labels = x.labels.With(objects, changes)
+	}
 	return next, events
 }
 

@@ -37,8 +37,8 @@ func compareRequests(a, b request) int {
 	return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.role, b.role))
 }
 
-// fileSelectors files the selectors of all roles from scratch. It is for a new Index, and for an Index whose objects
-// have been collected again in a new pass.
+// fileSelectors files the selectors of all roles from scratch. It is for a new Index, and for an Index of which half of
+// the selectors have changed.
 func (x *Index) fileSelectors() {
 	filed := map[string]*filedSelector{}
 	requests := persistent.NewMap[request, *filedSelector](compareRequests).Edit()

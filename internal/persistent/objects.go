@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,7 +21,7 @@ import (
 // NewObjects is one pass over a slice. With and Without cost O(log n) for each object. The collection is rebuilt in
 // one pass when n/2 objects, at least 64, have changed since the last pass, so one change in n/2 costs O(n). Until
 // then, replaced and removed objects stay in memory: at most n/2 objects, or 64. When all objects are removed, none
-// stay.
+// stay. Any number of collections may be made from one: see renewal.
 //
 // A package keeps the values that it derives from the objects, for example parsed fields, beside the collection under
 // the same names, and updates them from the changes that With and Without return. It keeps a few values in a [Map],
@@ -43,6 +44,8 @@ type Objects[T any, P snapshot.Object[T]] struct {
 	// sorted. The slice is shared with other collections.
 	hasNil   bool
 	nameless []string
+	// renewal is nil while few objects have changed since the last pass.
+	renewal *renewal[T, P]
 }
 
 // pass has the objects that a collection had when all were last looked at. It is never written to afterwards.
@@ -61,6 +64,40 @@ func (p *pass[T, P]) ambiguous(name types.NamespacedName) bool {
 	}
 	object, known := p.only[name]
 	return known && object == nil
+}
+
+// renewal belongs to a collection in which n/4 objects have changed since the last pass. The collections that are made
+// from it share one new pass. Otherwise, each would soon make its own: a search that tries a hundred changes of a
+// collection close to n/2 would make a hundred passes. The first of them does without, so that one change after the
+// other costs a pass only at n/2.
+type renewal[T any, P snapshot.Object[T]] struct {
+	mu     sync.Mutex
+	edited bool
+	made   *Objects[T, P]
+}
+
+// edit is called for each collection that is made from o. It returns o in the new pass, or nil for the first one.
+func (r *renewal[T, P]) edit(o *Objects[T, P]) *Objects[T, P] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.edited && r.made == nil {
+		r.made = o.inNewPass()
+	}
+	r.edited = true
+	return r.made
+}
+
+// madeFor returns o in the new pass that another collection was made from, or nil if that one has another pass.
+func (r *renewal[T, P]) madeFor(other *Objects[T, P]) *Objects[T, P] {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.made == nil || r.made.base != other.base {
+		return nil
+	}
+	return r.made
 }
 
 // Change is a change of a name: the objects that had the name before, and the objects that have it after. Each list
@@ -153,13 +190,15 @@ func (o *Objects[T, P]) arranged(list []P) *Objects[T, P] {
 		}
 	}
 	o.changed, o.several = NewMap[types.NamespacedName, P](CompareNames), several.Map()
-	o.unique, o.twins = len(o.base.only)-o.several.Len(), 0
+	o.unique, o.twins, o.renewal = len(o.base.only)-o.several.Len(), 0, nil
 	return o
 }
 
-// Renewed reports whether the collection was made in a new pass since before: then it keeps no object in memory that
-// before keeps and it does not find.
-func (o *Objects[T, P]) Renewed(before *Objects[T, P]) bool { return o.base != before.base }
+// inNewPass returns the same collection, which keeps no object in memory that it does not find.
+func (o *Objects[T, P]) inNewPass() *Objects[T, P] {
+	next := *o
+	return next.arranged(slices.AppendSeq(make([]P, 0, o.Len()), o.AllVersions()))
+}
 
 // Len is the number of names. A name that several objects have counts once.
 func (o *Objects[T, P]) Len() int { return o.unique + o.several.Len() }
@@ -392,6 +431,14 @@ func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, 
 // replace replaces the objects of that name by one object, or by several, whose slice it keeps. It returns the
 // replaced objects: the only object, or the versions.
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
+	if r := e.next.renewal; r != nil {
+		if made := r.edit(&e.next); made != nil {
+			hasNil, nameless := e.next.hasNil, e.next.nameless
+			e.next = *made
+			e.next.hasNil, e.next.nameless = hasNil, nameless
+		}
+		e.next.renewal = nil // it is of the collection before
+	}
 	first, inBase := e.next.base.only[name]
 	object, touched := e.next.changed.Get(name)
 	if !touched {
@@ -433,10 +480,13 @@ func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
 	// base keeps objects in memory that were replaced or taken away since, so this bounds how many of them there
 	// are, too.
 	old, had := next.changed.Len()+next.twins, len(next.base.list)
-	if empty := next.Len() == 0 && had > 0; !empty && (old < fewChanges || old < had/2) {
-		return &next
+	switch empty := next.Len() == 0 && had > 0; {
+	case empty, old >= max(fewChanges, had/2):
+		return next.inNewPass()
+	case next.renewal == nil && old >= max(fewChanges, had/4):
+		next.renewal = &renewal[T, P]{}
 	}
-	return next.arranged(slices.AppendSeq(make([]P, 0, next.Len()), next.AllVersions()))
+	return &next
 }
 
 // Follow returns the values that are kept by the names of objects, after these changes: of gives the value of an

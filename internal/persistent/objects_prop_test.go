@@ -251,7 +251,7 @@ func (m model) finds(t *testing.T, x *TermIndex[corev1.Pod, *corev1.Pod], terms 
 // passes on the way; every collection on the way answers as the model does, then and at the end. So do the index by
 // terms and the values that follow the changes.
 func TestObjectsAndTermsAsTheModel(t *testing.T) {
-	renewed := 0
+	renewed, shared := 0, 0
 	for s := range seed.Each(t, 12) {
 		r := rand.New(rand.NewPCG(s, 7))
 		terms := [][]uint64{{1, 2, 3}, {1, 1 + 1<<32, 2 + 2<<32}, {7, 1 << 63, 8}}[s%3]
@@ -343,8 +343,11 @@ func TestObjectsAndTermsAsTheModel(t *testing.T) {
 			require.Equal(t, before, list)
 			clear(list)
 			require.Equal(t, next.hasNil != from.hasNil || len(next.nameless) != len(from.nameless), next.o.MoreUnnamed(from.o))
-			if next.o.Renewed(from.o) {
+			if next.o.base != from.o.base {
 				renewed++
+				if from.o.renewal.madeFor(next.o) != nil {
+					shared++
+				}
 			}
 			next.x, next.values = from.x.With(next.o, got), Follow(from.values, got, valueOf)
 			all = append(all, next)
@@ -357,6 +360,41 @@ func TestObjectsAndTermsAsTheModel(t *testing.T) {
 		}
 	}
 	require.NotZero(t, renewed)
+	require.NotZero(t, shared)
+}
+
+// However many collections are made of one, close to a new pass or not, two passes are enough for all.
+func TestBranchesShareAPass(t *testing.T) {
+	const n = 400
+	list := make([]*corev1.Pod, n)
+	for i := range list {
+		list[i] = pod(fmt.Sprint("p", i), "")
+	}
+	looks := 0
+	o := NewObjects("Pod", list)
+	x := NewTermIndex(o, func(terms []uint64, _ *corev1.Pod) []uint64 {
+		looks++
+		return append(terms, 7)
+	})
+	for changed := range n {
+		next, changes := o.With(list[changed : changed+1])
+		o, x = next, x.With(next, changes)
+		require.Equal(t, n, x.Count(7, 2*n))
+		passes := map[*pass[corev1.Pod, *corev1.Pod]]bool{}
+		looks = 0
+		for range 10 {
+			branch, of := o, x
+			for i := range 5 {
+				next, changes := branch.With([]*corev1.Pod{pod(fmt.Sprint("new", i), "")})
+				branch, of = next, of.With(next, changes)
+			}
+			require.Equal(t, n+5, of.Count(7, 2*n))
+			require.Len(t, slices.Collect(of.Find(7)), n+5)
+			passes[branch.base] = true
+		}
+		require.LessOrEqual(t, len(passes), 2, "after %d changes", changed)
+		require.Less(t, looks, 3*n, "after %d changes", changed)
+	}
 }
 
 // Hundreds of objects of one name do not stay in memory for one change.
@@ -367,7 +405,7 @@ func TestManyObjectsOfOneNameAreLetGo(t *testing.T) {
 	}
 	o := NewObjects("Pod", list)
 	next, _ := o.With([]*corev1.Pod{pod("twice", "")})
-	require.True(t, next.Renewed(o))
+	require.NotSame(t, o.base, next.base)
 	require.Len(t, next.base.list, 2)
 }
 

@@ -43,8 +43,9 @@ func (h Hash) Term(about uint64, texts ...string) uint64 {
 type TermIndex[T any, P snapshot.Object[T]] struct {
 	of      func(terms []uint64, object P) []uint64
 	objects *Objects[T, P]
-	// base has the terms of all objects that objects was made from. It is shared with other indexes.
-	base *termTable
+	// base has the terms of all objects that objects was made from. renewed is base for the collections that are made
+	// from a renewal of objects. Both are shared with other indexes.
+	base, renewed *termTable
 	// added has the terms of names that changed since. Terms that the only object of the name in base has are not
 	// there. If base has several objects of the name, it does not count for the name any more.
 	added *Map[addedTerm, struct{}]
@@ -67,8 +68,22 @@ func compareAddedTerms(a, b addedTerm) int {
 func NewTermIndex[T any, P snapshot.Object[T]](
 	objects *Objects[T, P], of func(terms []uint64, object P) []uint64,
 ) *TermIndex[T, P] {
-	return &TermIndex[T, P]{of: of, objects: objects, base: &termTable{},
-		added: NewMap[addedTerm, struct{}](compareAddedTerms)}
+	return newTermIndex(objects, of, &termTable{})
+}
+
+func newTermIndex[T any, P snapshot.Object[T]](
+	objects *Objects[T, P], of func(terms []uint64, object P) []uint64, base *termTable,
+) *TermIndex[T, P] {
+	x := &TermIndex[T, P]{of: of, base: base, added: NewMap[addedTerm, struct{}](compareAddedTerms)}
+	x.setObjects(objects)
+	return x
+}
+
+func (x *TermIndex[T, P]) setObjects(objects *Objects[T, P]) {
+	x.objects, x.renewed = objects, nil
+	if objects.renewal != nil {
+		x.renewed = &termTable{}
+	}
 }
 
 // With returns the index of the objects after these changes. objects and changes are what With or Without of the
@@ -77,11 +92,15 @@ func (x *TermIndex[T, P]) With(objects *Objects[T, P], changes []Change[P]) *Ter
 	if objects == x.objects {
 		return x
 	}
-	if objects.Renewed(x.objects) {
-		return NewTermIndex(objects, x.of)
+	if objects.base != x.objects.base {
+		made := x.objects.renewal.madeFor(objects)
+		if made == nil {
+			return NewTermIndex(objects, x.of)
+		}
+		x = newTermIndex(made, x.of, x.renewed)
 	}
 	next := *x
-	next.objects = objects
+	next.setObjects(objects)
 	var added *Edit[addedTerm, struct{}]
 	for _, c := range changes {
 		had, has := x.termsOf(c.Before), x.termsOf(c.After)
