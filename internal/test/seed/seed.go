@@ -18,6 +18,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -27,6 +28,7 @@ const Variable = "PUREKUBE_SEED"
 // Choice is which seeds are used. It is a flag.Value; the zero value means the fixed seeds.
 type Choice struct {
 	text   string
+	set    bool // by Set, even to the fixed ones
 	first  uint64
 	given  bool // other seeds than the fixed ones
 	single bool // one seed alone
@@ -39,42 +41,55 @@ func (c *Choice) String() string { return c.text }
 func (c *Choice) Set(text string) error {
 	switch from, onwards := strings.CutSuffix(text, "+"); {
 	case text == "":
-		*c = Choice{}
+		*c = Choice{set: true}
 	case text == "random":
 		// Half of the range, so that no sum with a count overflows.
 		first := rand.Uint64() >> 1
-		*c = Choice{text: fmt.Sprintf("%d+", first), first: first, given: true}
+		*c = Choice{text: fmt.Sprintf("%d+", first), set: true, first: first, given: true}
 	default:
 		first, err := strconv.ParseUint(from, 10, 64)
 		if err != nil {
 			return fmt.Errorf("seed %q: want a number, a number and +, or random", text)
 		}
-		*c = Choice{text: text, first: first, given: true, single: !onwards}
+		*c = Choice{text: text, set: true, first: first, given: true, single: !onwards}
 	}
 	return nil
 }
 
-var choice = chosen()
+// byFlag is the choice of the flag, which takes the place of the variable's.
+var byFlag Choice
 
-// chosen is the choice of the variable; the flag, which is read later, takes its place.
-func chosen() *Choice {
-	c := &Choice{}
+func init() {
+	flag.Var(&byFlag, "seed",
+		"`seed` of what tests do at random: a number, a number and + for those from it on, or random; none: fixed ones")
+}
+
+// byVariable is the choice of the variable. It is read when a test asks for the first time: what is read before the
+// tests begin is unknown to go test, which would then print the result of other seeds again.
+var byVariable = sync.OnceValue(func() Choice {
+	var c Choice
 	if err := c.Set(os.Getenv(Variable)); err != nil {
 		panic(fmt.Sprintf("%s: %v", Variable, err))
 	}
-	flag.Var(c, "seed",
-		"`seed` of what tests do at random: a number, a number and + for those from it on, or random; none: fixed ones")
 	return c
+})
+
+func choice() Choice {
+	if byFlag.set {
+		return byFlag
+	}
+	return byVariable()
 }
 
 // First returns the seed of a test that needs one: otherwise, unless another one is asked for, which it logs.
 func First(t testing.TB, otherwise uint64) uint64 {
 	t.Helper()
-	if !choice.given {
+	c := choice()
+	if !c.given {
 		return otherwise
 	}
-	t.Logf("-seed %s", choice)
-	return choice.first
+	t.Logf("-seed %s", c.text)
+	return c.first
 }
 
 // FromVariable returns the seed that an environment variable of its own asks for: a number or random, which it logs.
@@ -93,10 +108,10 @@ func FromVariable(t testing.TB, variable string, otherwise uint64) uint64 {
 }
 
 // Chosen says whether other seeds than the fixed ones are asked for: then a rate among a few cases may be another one.
-func Chosen() bool { return choice.given }
+func Chosen() bool { return choice().given }
 
 // Single says whether one seed alone is asked for: then a test cannot expect that every kind of thing occurs.
-func Single() bool { return choice.single }
+func Single() bool { return choice().single }
 
 // Each yields the seeds of n cases: 0 and the following numbers, unless others are asked for. After the first case that
 // fails it ends, and logs how to repeat the case.
@@ -107,7 +122,7 @@ func Range(t testing.TB, from uint64, n int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		t.Helper()
 		first := First(t, 0) + from
-		if choice.single {
+		if Single() {
 			n = 1
 		}
 		var current uint64

@@ -28,9 +28,9 @@ func (l *logged) Logf(format string, args ...any) {
 // play takes seeds until the one that fails, and returns them and what was logged.
 func play(t *testing.T, text string, n int, fails uint64) (seeds []uint64, lines []string) {
 	t.Helper()
-	before := *choice
-	defer func() { *choice = before }()
-	require.NoError(t, choice.Set(text))
+	before := byFlag
+	defer func() { byFlag = before }()
+	require.NoError(t, byFlag.Set(text))
 	l := &logged{TB: t}
 	for s := range Each(l, n) {
 		seeds = append(seeds, s)
