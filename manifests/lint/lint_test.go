@@ -73,6 +73,46 @@ func TestAbsenceInInputThatWasNotRead(t *testing.T) {
 	require.Empty(t, lint.Check(set).Findings)
 }
 
+// An operator makes pods that nobody knows. A budget may be for them if it selects what has the labels of the operator's
+// object, or names the object.
+func TestPodsOfOperators(t *testing.T) {
+	const spec, own = "spec: {replicas: 2}", "labels: {app: web}"
+	for _, tc := range []struct {
+		name, metadata, spec, selector string
+		want                           lint.Code
+	}{
+		{"its labels", "name: x, " + own, spec, web, lint.BudgetScaleUnknown},
+		{"its name as a label", "name: web", spec, web, lint.BudgetScaleUnknown},
+		{"its name in an expression", "name: web", spec, "selector: {matchExpressions: [{key: app, operator: In, values: [other, web]}]}",
+			lint.BudgetScaleUnknown},
+		{"its name in an expression that excludes it", "name: web", spec,
+			"selector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}, {key: app, operator: Exists}]}", lint.BudgetSelectsNothing},
+		{"neither", "name: x", spec, web, lint.BudgetSelectsNothing},
+		{"in another namespace", "name: web, namespace: other, " + own, spec, web, lint.BudgetSelectsNothing},
+		{"a number that is no number", "name: web, " + own, "spec: {replicas: two}", web, lint.BudgetSelectsNothing},
+		{"nothing that has replicas", "name: web, " + own, "spec: {}", web, lint.BudgetSelectsNothing},
+	} {
+		custom := "apiVersion: example.com/v1\nkind: Game\nmetadata: {" + tc.metadata + "}\n" + tc.spec + "\n---\n"
+		found := lint.Check(read(t, custom+budget("maxUnavailable: 1", tc.selector))).Findings
+		require.Equal(t, []lint.Code{tc.want}, codesOf(found), tc.name)
+	}
+	game := func(kind, name string) string {
+		return "apiVersion: example.com/v1\nkind: " + kind + "\nmetadata: {name: " + name + ", " + own + "}\n" + spec + "\n---\n"
+	}
+	for _, games := range []string{
+		game("Game", "a") + game("Game", "b") + game("Team", "a"), game("Team", "a") + game("Game", "b") + game("Game", "a"),
+	} {
+		found := lint.Check(read(t, games+budget("maxUnavailable: 1", web))).Findings
+		require.Len(t, found, 1)
+		require.Equal(t, "matches no pod of the input. An operator may make such pods for Game a: "+
+			"whether the budget allows a disruption is not known", found[0].Message)
+	}
+	require.Empty(t, lint.Check(read(t, game("Game", "a")+deployment("3")+"---\n"+budget("maxUnavailable: 1", web))).Findings,
+		"other pods are there")
+	never := lint.Check(read(t, game("Game", "a")+budget("maxUnavailable: 0", web))).Findings
+	require.Contains(t, codesOf(never), lint.BudgetNeverAllows, "whatever the pods are")
+}
+
 // A workload with 0 replicas has no pods now. Its budget selects something all the same, and is not judged by their number.
 func TestScaledToZero(t *testing.T) {
 	require.Empty(t, lint.Check(read(t, deployment("0")+"---\n"+budget("minAvailable: 1", web))).Findings)
