@@ -6,44 +6,82 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
-// After any changes the parts of an Index are what its objects say, and nothing of what has gone is left. TestContract
-// looks at the answers only: a wrong part shows in them if the right change follows, by luck.
+// After any changes the parts of an Index are what its objects say, and nothing of what has gone is left; it plans what a
+// new Index plans, and has named each key whose plan is another one. TestContract asks more of larger clusters. Here a few
+// names change again and again, so that a wrong part meets the change that shows it.
 func TestIndexPartsFollowChanges(t *testing.T) {
-	for seed := range seed.Each(t, 20) {
+	n := 18
+	if seed.Short() {
+		n = 6
+	}
+	for seed := range seed.Each(t, n) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 78))}
-		s := Snapshot{Now: now}
-		x := NewIndex(s, Options{})
+		o := Contract.Options[seed%3]
+		s := g.snapshot()
+		s.Budgets, s.Pods = nil, nil
+		x := NewIndex(s, o)
 		for range 100 {
-			var by Snapshot
-			for range 1 + g.IntN(2) {
-				if g.in(2) {
-					by.Pods = append(by.Pods, g.pod(fmt.Sprint("pod-", g.IntN(6))))
-				} else {
-					by.Budgets = append(by.Budgets, g.budget(fmt.Sprint("budget-", g.IntN(4))))
-				}
-			}
+			by := g.few()
+			var next *Index
+			var affected []purekube.Key
 			if g.in(4) {
-				x, _ = x.Without(by)
+				next, affected = x.Without(by)
 				s = Contract.Without(s, by)
 			} else {
-				x, _ = x.With(by)
+				next, affected = x.With(by)
 				s = Contract.With(s, by)
 			}
-			checkParts(t, x, s)
+			checkParts(t, next, s)
+			Contract.CheckNamed(t, x, next, affected)
+			outcomes, err := next.PlanAll()
+			want, wantErr := PlanAll(s, o)
+			require.Equal(t, want, outcomes)
+			require.Equal(t, wantErr, err)
+			x = next
 		}
-		checkParts(t, NewIndex(s, Options{}), s)
+		checkParts(t, NewIndex(s, o), s)
 	}
+}
+
+// few are one or two objects of few names, or another time.
+func (g generator) few() (s Snapshot) {
+	for range 1 + g.IntN(2) {
+		name := g.pick("one", "two")
+		m := func(kind string) metav1.ObjectMeta {
+			m := g.meta(name)
+			m.UID = g.uid(kind, name)
+			return m
+		}
+		switch g.IntN(10) {
+		case 0, 1, 2:
+			s.Pods = append(s.Pods, g.pod(fmt.Sprint("pod-", g.IntN(6))))
+		case 3, 4, 5:
+			s.Budgets = append(s.Budgets, g.budget(fmt.Sprint("budget-", g.IntN(4))))
+		case 6:
+			s.ReplicaSets = append(s.ReplicaSets, g.replicaSet(m("ReplicaSet")))
+		case 7:
+			s.StatefulSets = append(s.StatefulSets, &appsv1.StatefulSet{ObjectMeta: m("StatefulSet"), Spec: appsv1.StatefulSetSpec{Replicas: g.replicas()}})
+		case 8:
+			s.Deployments = append(s.Deployments, &appsv1.Deployment{ObjectMeta: m("Deployment"), Spec: appsv1.DeploymentSpec{Replicas: g.replicas()}})
+		default:
+			s.Now = now.Add([]time.Duration{-time.Minute, 0, time.Second, time.Minute, 2 * time.Minute}[g.IntN(5)])
+		}
+	}
+	return s
 }
 
 // checkParts compares the parts of an Index with its objects, one after the other.

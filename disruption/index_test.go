@@ -77,6 +77,8 @@ func TestIndexNamesTheFirstPodThatIsThere(t *testing.T) {
 	s := web(budget(maxUnavailable("1")), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
 	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {}}
 	x := NewIndex(s, Options{})
+	changed, _ := x.With(Snapshot{Pods: pods(1, 0, by("x/v1", "Y", "y"))})
+	require.Equal(t, "web-a", changed.states.Find(nn("web")).refs.list()[0].first, "it is there, and no pass over the pods finds its name")
 	for i, want := range []string{"web-a", "web-b", "web-c"} {
 		_, err := x.Plan(key("web"))
 		require.ErrorContains(t, err, fmt.Sprintf("found no controllers for pod %q", want))
