@@ -126,8 +126,8 @@ func TestIndexWorkloadEvents(t *testing.T) {
 	}
 }
 
-// With MatchUpstream a pod that several budgets select has an event, so a budget that comes or goes concerns its pods. The
-// write of a status concerns no pod.
+// With MatchUpstream a pod that several budgets select has an event, so a new or deleted budget affects its pods. The
+// write of a status affects no pod.
 func TestIndexBudgetEventsAsUpstream(t *testing.T) {
 	upstream := Options{MatchUpstream: purekube.V1_36}
 	all := budget(named("all"), selecting(&metav1.LabelSelector{}))

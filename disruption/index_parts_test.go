@@ -20,9 +20,9 @@ import (
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
-// After any changes the parts of an Index are what its objects say, and nothing of what has gone is left; it plans what a
-// new Index plans, and has named each key whose plan is another one. TestContract asks more of larger clusters. Here a few
-// names change again and again, so that a wrong part meets the change that shows it.
+// After any changes the parts of an Index are what its objects say, and nothing of removed objects is left. The Index
+// plans what a new Index plans, and each change has named the keys whose plans differ. TestContract asks more questions
+// about larger clusters. Here a few names change again and again, so that a wrong part meets the change that shows it.
 func TestIndexPartsFollowChanges(t *testing.T) {
 	n := 18
 	if seed.Short() {
@@ -57,7 +57,7 @@ func TestIndexPartsFollowChanges(t *testing.T) {
 	}
 }
 
-// few are one or two objects of few names, or another time.
+// few returns one or two objects with one of a few names, or another time.
 func (g generator) few() (s Snapshot) {
 	for range 1 + g.IntN(2) {
 		name := g.pick("one", "two")
