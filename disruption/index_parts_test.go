@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,16 @@ func TestIndexPartsFollowChanges(t *testing.T) {
 		}
 		checkParts(t, NewIndex(s, o), s)
 	}
+}
+
+// After many changes the selectors of all budgets are arranged anew, also if a budget has none.
+func TestIndexArrangesSelectorsAnew(t *testing.T) {
+	s := Snapshot{Now: now, Pods: pods(2, 2, byWeb), Budgets: []*policyv1.PodDisruptionBudget{budget(), budget(named("none"), selecting(nil))}}
+	for i := range 100 {
+		s.Budgets = append(s.Budgets, budget(named(fmt.Sprint("web-", i))))
+	}
+	x, _ := NewIndex(Snapshot{Now: now, Pods: s.Pods}, Options{}).With(Snapshot{Budgets: s.Budgets})
+	checkParts(t, x, s)
 }
 
 // few returns one or two objects with one of a few names, or another time.
