@@ -98,6 +98,11 @@ func TestIndexWorkloadEvents(t *testing.T) {
 	require.Equal(t, want, affectedBy(s, ofReplicaSet(replicaSet("web-rs", "", three)), ofReplicaSet(replicaSet("web-rs", "web", three)), Options{}), "another controller")
 	require.Equal(t, want, affectedBy(s, ofStatefulSet(statefulSet("db", nil)), ofStatefulSet(nil), Options{}))
 	require.Empty(t, affectedBy(s, ofStatefulSet(statefulSet("db", nil)), ofStatefulSet(statefulSet("db", ptr.To(int32(1)))), Options{}), "1 is the default")
+	another := statefulSet("db", nil)
+	another.UID = "another"
+	require.Equal(t, want, affectedBy(s, ofStatefulSet(statefulSet("db", nil)), ofStatefulSet(another), Options{}), "the pods are not this one's")
+	require.Empty(t, affectedBy(s, ofStatefulSet(nil), ofStatefulSet(statefulSet("a", three)), Options{}), "no pod names it")
+	require.Empty(t, affectedBy(s, ofStatefulSet(nil), ofStatefulSet(statefulSet("web", three)), Options{}), "the Deployment of that name is another object")
 	require.Equal(t, want, affectedBy(s, ofReplicationController(nil), ofReplicationController(replicationController("rc", three)), Options{}))
 	require.Equal(t, want, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "Deployment", ns, "web"): scaleOf("x", 9)}}, Options{}), "D-22: of the Deployment that a ReplicaSet names")
 	require.Equal(t, want, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "StatefulSet", ns, "db"): scaleOf("x", 9)}}, Options{}))
@@ -119,6 +124,28 @@ func TestIndexWorkloadEvents(t *testing.T) {
 		s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "web-rs"): answer}
 		require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "the ReplicaSet is not the Deployment's")
 	}
+}
+
+// With MatchUpstream a pod that several budgets select has an event, so a new or deleted budget affects its pods. The
+// write of a status affects no pod.
+func TestIndexBudgetEventsAsUpstream(t *testing.T) {
+	upstream := Options{MatchUpstream: purekube.V1_36}
+	all := budget(named("all"), selecting(&metav1.LabelSelector{}))
+	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(), all}, Pods: []*corev1.Pod{pod("a"), pod("b", labelled(nil))}}
+	both := NewIndex(s, upstream)
+	one, affected := both.Without(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{all}})
+	require.Equal(t, []purekube.Key{podNamed("a"), key("all")}, affected, "no budget selects the other pod any more, and it never had an event")
+	Contract.CheckNamed(t, both, one, affected)
+	again, affected := one.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{all}})
+	require.Contains(t, affected, podNamed("a"))
+	Contract.CheckNamed(t, one, again, affected)
+	_, affected = both.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget(named("all"), selecting(&metav1.LabelSelector{}), reported(1, 1, 0))}})
+	require.Equal(t, []purekube.Key{key("all")}, affected, "the selector is the same")
+	third, affected := both.With(Snapshot{Pods: []*corev1.Pod{pod("c")}})
+	require.Equal(t, []purekube.Key{podNamed("c"), key("all"), key("web")}, affected)
+	Contract.CheckNamed(t, both, third, affected)
+	_, affected = NewIndex(s, Options{}).Without(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{all}})
+	require.Equal(t, []purekube.Key{key("all")}, affected, "by default nothing is recorded about pods")
 }
 
 // A Deployment's event concerns the pods whose ReplicaSet names it.

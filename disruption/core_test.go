@@ -41,7 +41,18 @@ var Contract = contract.Core[*Index, Snapshot, Action, Options, Explanation]{
 	Undecided: func(e Explanation) bool {
 		return e.Pod != nil && len(e.Pod.Budgets) < 2 && (e.Reasons[0].Code == ReasonNoDisruptionTarget || e.Reasons[0].Code == ReasonDisruptionTargetInUse)
 	},
-	Also: func(_ testing.TB, _ *Index, _ purekube.Key, out Outcome, _ Explanation) {
+	Also: func(t testing.TB, _ *Index, key purekube.Key, out Outcome, e Explanation) {
+		if b := e.Budget; b != nil && b.Failure == "" && len(b.Needs) == 0 {
+			healthy := int32(0)
+			for _, p := range b.Pods {
+				if p.Health == Healthy {
+					healthy++
+				}
+			}
+			if healthy != b.Computed.CurrentHealthy {
+				t.Fatalf("%s: %d pods are healthy: %+v", key, healthy, *b)
+			}
+		}
 		for _, a := range out.Result.Actions {
 			switch a := a.(type) {
 			case UpdateStatus:

@@ -45,6 +45,13 @@ func manyDisrupted(n int) func(*policyv1.PodDisruptionBudget) {
 	}
 }
 
+func TestCheckEvictionByUnknownStatus(t *testing.T) {
+	s := web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, byWeb)...)
+	e, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), "recomputed")
+	require.ErrorIs(t, err, errUnknownStatus)
+	require.Zero(t, e)
+}
+
 func TestCheckEviction(t *testing.T) {
 	unobserved := func(b *policyv1.PodDisruptionBudget) { b.Generation = b.Status.ObservedGeneration + 1 }
 	for _, tc := range []struct {

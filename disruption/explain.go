@@ -238,11 +238,14 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 		target.Message = "the pod was not deleted in time: the condition DisruptionTarget is set to False"
 	}
 	target.Field = "status.conditions"
-	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
-	if n := len(e.Pod.Budgets); n == 1 {
+	var budgets Reason
+	switch n := len(e.Pod.Budgets); n {
+	case 0:
+		budgets = Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
+	case 1:
 		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]),
 			Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
-	} else if n > 1 {
+	default:
 		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]),
 			Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", n)}
 	}

@@ -23,7 +23,7 @@ import (
 func TestExplain(t *testing.T) {
 	s := web(budget(maxUnavailable("1"), reported(9, 9, 9), disrupted(map[string]metav1.Time{"c": ago(time.Minute)})), 3,
 		pod("d", byWeb, unready), pod("a", byWeb), pod("b", by("apps/v1", "ReplicaSet", "web-old"), deleting), pod("c", byWeb), pod("e"),
-		pod("f", by("apps/v1", "StatefulSet", "db")))
+		pod("0", by("apps/v1", "StatefulSet", "db")))
 	s.Pods[1].Spec.NodeName = "node-1"
 	s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-old", "web", ptr.To(int32(0))))
 	s.StatefulSets = []*appsv1.StatefulSet{statefulSet("db", nil)}
@@ -42,12 +42,12 @@ func TestExplain(t *testing.T) {
 			Computed: Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
 			Reported: Counts{DesiredHealthy: 9, CurrentHealthy: 9, DisruptionsAllowed: 9},
 			Pods: []PodHealth{
+				{Name: "0", Health: Healthy},
 				{Name: "a", Node: "node-1", Health: Healthy},
 				{Name: "b", Health: BeingDeleted},
 				{Name: "c", Health: BeingEvicted, Until: now.Add(time.Minute)},
 				{Name: "d", Health: NotReady},
 				{Name: "e", Health: Healthy},
-				{Name: "f", Health: Healthy},
 			},
 			Controllers: []ControllerScale{
 				{Kind: "Deployment", Name: "web", Through: []string{"ReplicaSet web-old", "ReplicaSet web-rs"}, Scale: 3},
@@ -92,6 +92,13 @@ func TestExplainWhy(t *testing.T) {
 			want: "not computed: you must look up the scale of 1 controller first", more: func(t *testing.T, e Explanation) {
 				require.Equal(t, []Reason{{Code: ReasonScaleNotKnown, Object: purekube.Key{Kind: "ReplicaSet", Namespace: ns, Name: "web-rs"},
 					Message: "ReplicaSet web-rs: it is not in the snapshot"}}, e.Reasons[1:])
+			}},
+		{name: "no Deployment", s: Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(2, 2, byWeb),
+			ReplicaSets: []*appsv1.ReplicaSet{replicaSet("web-rs", "web", nil)}}, blocks: true,
+			want: "not computed: you must look up the scale of 1 controller first", more: func(t *testing.T, e Explanation) {
+				require.Equal(t, []Reason{{Code: ReasonScaleNotKnown, Object: purekube.Key{Kind: "Deployment", Namespace: ns, Name: "web"},
+					Message: "Deployment web: its scale is not in the snapshot"}}, e.Reasons[1:])
+				require.Equal(t, []string{"ReplicaSet web-rs"}, e.Budget.Controllers[0].Through)
 			}},
 		{name: "some allowed", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...),
 			want: "1 may be disrupted: 3 healthy, 2 desired"},
@@ -141,6 +148,7 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, e.Budget.UpToDate)
 	require.Equal(t, e.Budget.Reported, e.Budget.Computed)
+	require.Len(t, e.Reasons, 1, "nothing is out of date")
 
 	e, err = NewIndex(s, Options{}).Explain(key("gone"))
 	require.EqualError(t, err, "PodDisruptionBudget shop/gone: not in the snapshot")
@@ -152,6 +160,11 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, "Pod shop/web-a: several objects in the snapshot have this name", e.Budget.Failure)
 	require.Len(t, e.Budget.Pods, 2)
+	e, err = NewIndex(s, Options{}).Explain(podNamed("web-a"))
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Equal(t, ReasonDuplicate, e.Reasons[0].Code)
+	require.NotNil(t, e.Pod)
+	require.Nil(t, e.Budget)
 
 	s.Budgets = append(s.Budgets, s.Budgets[0])
 	e, err = NewIndex(s, Options{}).Explain(key("web"))
@@ -163,6 +176,37 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, e.Budget.Rule)
 	require.Empty(t, e.Budget.Controllers, "no scale is asked for")
+}
+
+// An entry of status.disruptedPods counts in the list of pods as it does in the numbers.
+func TestExplainHealthByEntries(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		age, created time.Duration // of the entry and of the pod
+		o            Options
+		want         Health
+	}{
+		{name: "evicted", reason: "the entry counts", age: 2*time.Minute - 1, created: time.Hour, want: BeingEvicted},
+		{name: "evicted two minutes ago", reason: "the entry counts no more", age: 2 * time.Minute, created: time.Hour, want: Healthy},
+		{name: "evicted two minutes ago, as upstream", reason: "the entry stays, and the pod counts (D-19)", age: 2 * time.Minute, created: time.Hour,
+			o: Options{MatchUpstream: purekube.V1_36}, want: Healthy},
+		{name: "recreated", reason: "the entry is about another pod (D-14)", age: time.Minute, created: 30 * time.Second, want: Healthy},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(tc.age)})), 1, pod("a", byWeb, created(tc.created)))
+			e, err := NewIndex(s, tc.o).Explain(key("web"))
+			require.NoError(t, err)
+			require.Equal(t, tc.want, e.Budget.Pods[0].Health, tc.reason)
+			require.Equal(t, tc.want == Healthy, e.Budget.Computed.CurrentHealthy == 1)
+		})
+	}
+}
+
+func TestBlocksWhileThereAreNeeds(t *testing.T) {
+	e := BudgetExplanation{Computed: Counts{DisruptionsAllowed: 1}}
+	require.False(t, e.Blocks())
+	e.Needs = []purekube.Need{objectNeed(ns, "web-rs")}
+	require.True(t, e.Blocks(), "nobody evicts on an open question, whatever the counts say")
 }
 
 func TestExplainManyControllers(t *testing.T) {
@@ -242,6 +286,10 @@ func TestNeverAndShortfall(t *testing.T) {
 		code         Code
 	}{
 		{name: "one may go", reason: "nothing is missing", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...), code: ReasonDisruptionsAllowed},
+		{name: "a pod that has ended is still ready", reason: "one may go now, although none may once it is gone",
+			s: web(budget(maxUnavailable("0")), 3, append(pods(3, 3, byWeb), pod("z", byWeb, phase(corev1.PodFailed)))...), code: ReasonDisruptionsAllowed},
+		{name: "the only pod is not ready", reason: "it takes that one", s: web(budget(maxUnavailable("1")), 1, pods(1, 0, byWeb)...), shortfall: 1,
+			code: ReasonInsufficientPods},
 		{name: "one is not ready", reason: "it takes that one", s: web(budget(maxUnavailable("1")), 3, pods(3, 2, byWeb)...), shortfall: 1, code: ReasonInsufficientPods},
 		{name: "none is ready", reason: "it takes three", s: web(budget(maxUnavailable("1")), 3, pods(3, 0, byWeb)...), shortfall: 3, code: ReasonInsufficientPods},
 		{name: "maxUnavailable 0", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, byWeb)...), never: true, code: ReasonNeverAllowed},
@@ -259,6 +307,14 @@ func TestNeverAndShortfall(t *testing.T) {
 		{name: "scaled to zero, maxUnavailable 0", reason: "no scale suffices", s: web(budget(maxUnavailable("0")), 0, pods(1, 1, byWeb)...), never: true, code: ReasonNeverAllowed},
 		{name: "a pod of the Deployment itself", reason: "the ReplicaSet has its three beside it, and three have to stay", shortfall: 2, code: ReasonInsufficientPods,
 			s: web(budget(minAvailable("100%")), 3, pod("a", byWeb), pod("b", by("apps/v1", "Deployment", "web")), pod("c", byWeb, unready))},
+		{name: "a pod without a controller is there too, and all have to stay", reason: "the ReplicaSet has its three beside it",
+			s: web(budget(minAvailable("4")), 3, append(pods(3, 3, byWeb), pod("z"))...), never: true, shortfall: 1, code: ReasonNeverAllowed},
+		{name: "of another group's Deployment, all have to stay", reason: "its pods are those that it wants", never: true, shortfall: 1, code: ReasonNeverAllowed,
+			s: Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("3"))}, Pods: pods(3, 3, by("x/v1", "Deployment", "y")),
+				Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Deployment", ns, "y"): scaleOf("uid-y", 3)}}},
+		{name: "a pod of unknown controller beside unmanaged ones", reason: "its controller may be scaled up", s: web(budget(maxUnavailable("1")), 3, pod("a"), nil),
+			code: ReasonSyncFailed},
+		{name: "no pods, a number", reason: "three would do", s: web(budget(minAvailable("2")), 3), shortfall: 3, code: ReasonNoPods},
 		{name: "neither", reason: "nothing is expected, so nothing is allowed", s: web(budget(), 3, pods(3, 3, byWeb)...), never: true, code: ReasonNeverAllowed},
 		{name: "a number, scale not known", reason: "it may be more than there are", s: web(budget(minAvailable("3")), 3, pods(3, 3, custom)...), shortfall: 1, code: ReasonInsufficientPods},
 		{name: "needs", reason: "not known yet", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), code: ReasonScalesNotKnown},
@@ -300,8 +356,9 @@ func TestNeverBesideEndedPods(t *testing.T) {
 				got, err := NewIndex(s, Options{}).Explain(key("web"))
 				require.NoError(t, err)
 				require.True(t, got.Budget.Never, "%s, %s pod: %v", spec, state, got.Reasons)
-				running, _ := NewIndex(s, Options{}).With(Snapshot{Pods: []*corev1.Pod{pod("old", owner, unready)}})
-				ends, _ := running.With(Snapshot{Pods: []*corev1.Pod{s.Pods[3]}})
+				running := s
+				running.Pods = append(pods(3, 3, byWeb), pod("old", owner, unready))
+				ends, _ := NewIndex(running, Options{}).With(Snapshot{Pods: []*corev1.Pod{s.Pods[3]}})
 				again, err := ends.Explain(key("web"))
 				require.NoError(t, err)
 				require.True(t, again.Budget.Never, "%s: a pod that ends is counted in the Index", spec)

@@ -16,14 +16,19 @@ func TestIndexNamesBudgetsThatSayWhyTheyAreClosed(t *testing.T) {
 	// A budget that asks for no controller stays open: it is in none of the lists of keys.
 	s.Budgets = append(s.Budgets, budget(named("number"), minAvailable("1")))
 	x := NewIndex(s, Options{})
+	in := func(namespace string, p *corev1.Pod) *corev1.Pod {
+		p.Namespace = namespace
+		return p
+	}
 	for _, step := range []struct {
 		reason   string
 		pod      *corev1.Pod
 		affected []purekube.Key
 	}{
-		{"a pod of another namespace is none of theirs", func() *corev1.Pod { p := pod(""); p.Namespace = "team"; return p }(), nil},
+		{"a pod of another namespace is none of theirs", in("team", pod("")), nil},
 		{"a pod without a name may have a controller that is not counted", pod(""), []purekube.Key{key("web")}},
 		{"a second one changes nothing", pod(""), nil},
+		{"nor does one of another namespace", in("else", pod("")), nil},
 		{"a nil pod is what the condition names then", nil, []purekube.Key{key("web")}},
 		{"a second one changes nothing", nil, nil},
 	} {

@@ -50,17 +50,26 @@ func TestIndexBadInput(t *testing.T) {
 // A pod that went from one of the values that a selector takes to another is found by both, and counted once.
 func TestIndexNewBudgetCountsAPodOnce(t *testing.T) {
 	s := web(budget(minAvailable("1")), 3, pods(3, 3, byWeb)...)
+	// There are so many other pods that the values are the quicker way to these.
+	for i := range 3 {
+		s.Pods = append(s.Pods, pod(fmt.Sprint("other-", i), labelled(map[string]string{"app": "other"})))
+	}
 	x := NewIndex(s, Options{})
 	for _, app := range []string{"db", "web", "db"} {
 		changed := pod("web-a", byWeb, labelled(map[string]string{"app": app}))
 		x, _ = x.With(Snapshot{Pods: []*corev1.Pod{changed}})
+		s.Pods[0] = changed
 	}
-	either := budget(named("either"), minAvailable("1"), selecting(expression("app", metav1.LabelSelectorOpIn, "web", "db")))
+	// A selector may also name a value twice.
+	either := budget(named("either"), minAvailable("1"), selecting(expression("app", metav1.LabelSelectorOpIn, "web", "db", "web")))
 	x, _ = x.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{either}})
-	e, err := x.Explain(key("either"))
-	require.NoError(t, err)
-	require.Len(t, e.Budget.Pods, 3)
-	require.EqualValues(t, 3, e.Budget.Computed.ExpectedPods)
+	s.Budgets = append(s.Budgets, either)
+	for _, x := range []*Index{x, NewIndex(s, Options{})} {
+		e, err := x.Explain(key("either"))
+		require.NoError(t, err)
+		require.Len(t, e.Budget.Pods, 3)
+		require.EqualValues(t, 3, e.Budget.Computed.ExpectedPods)
+	}
 }
 
 // An error names the first pod by name of those that are there, whichever have gone.
@@ -68,6 +77,8 @@ func TestIndexNamesTheFirstPodThatIsThere(t *testing.T) {
 	s := web(budget(maxUnavailable("1")), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
 	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {}}
 	x := NewIndex(s, Options{})
+	changed, _ := x.With(Snapshot{Pods: pods(1, 0, by("x/v1", "Y", "y"))})
+	require.Equal(t, "web-a", changed.states.Find(nn("web")).refs.list()[0].first, "it is there, and no pass over the pods finds its name")
 	for i, want := range []string{"web-a", "web-b", "web-c"} {
 		_, err := x.Plan(key("web"))
 		require.ErrorContains(t, err, fmt.Sprintf("found no controllers for pod %q", want))
@@ -90,6 +101,18 @@ func TestIndexTimePasses(t *testing.T) {
 	require.Equal(t, []purekube.Key{podNamed("z")}, at(30*time.Second))
 	require.Equal(t, []purekube.Key{podNamed("z"), key("web")}, at(time.Minute))
 	require.Equal(t, []purekube.Key{podNamed("z"), key("web")}, at(time.Hour))
+
+	// An entry that came later, and one whose pod was created at a time that is not there yet (D-24).
+	x, _ = NewIndex(web(budget(minAvailable("1")), 2, pods(2, 2, byWeb)...), Options{}).With(Snapshot{Budgets: s.Budgets[:1]})
+	require.Equal(t, []purekube.Key{key("web")}, at(time.Minute))
+	s.Pods[0].CreationTimestamp = ago(-10 * time.Second)
+	x = NewIndex(s, Options{})
+	require.Empty(t, at(9*time.Second))
+	next, affected := x.With(Snapshot{Now: now.Add(10 * time.Second)})
+	require.Equal(t, []purekube.Key{key("web")}, affected)
+	Contract.CheckNamed(t, x, next, affected)
+	_, affected = next.With(Snapshot{})
+	require.Empty(t, affected, "no time passes")
 }
 
 // Pods are found by their node and by their controller, sorted by name. A name that several pods have is not a pod of

@@ -182,8 +182,8 @@ func (e *indexEdit) affectBudgetsNaming(of controllerName) {
 		}
 		for name := range budgets.All() {
 			// A budget with a number as minAvailable reads no workload.
-			if st := e.next.states.Find(types.NamespacedName{Namespace: at.namespace, Name: name}); st != nil &&
-				scaleDecides(&st.Spec) {
+			st := e.next.states.Find(types.NamespacedName{Namespace: at.namespace, Name: name})
+			if scaleDecides(&st.Spec) {
 				e.affect(KeyOf(st.PodDisruptionBudget))
 			}
 		}

@@ -39,7 +39,7 @@ func (x *Index) outlook(st *budgetState, v verdict) (never bool, shortfall int32
 	hopeless := st.broken == nil && o.forbidsAtAnyScale(spec)
 	neither := spec.MaxUnavailable == nil && spec.MinAvailable == nil
 	// The counts say nothing here: they are unknown, or no number of healthy pods would be enough.
-	if v.budget == nil || v.failure != nil || neither || st.pods == 0 && hopeless {
+	if v.budget == nil || v.failure != nil || neither {
 		return hopeless, 0
 	}
 	c := countsOf(v.budget.Status)

@@ -39,12 +39,9 @@ func newPodTerms(pods *persistent.Objects[corev1.Pod, *corev1.Pod]) podTerms {
 // budget selects pods of its namespace only, and "app" is a label in all of them.
 func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	namespace := t.Text(pod.Namespace)
-	terms = append(terms, persistent.Mix(namespaceTerm, namespace))
+	terms = append(terms, persistent.Mix(namespaceTerm, namespace), persistent.Mix(nodeTerm, t.Text(pod.Spec.NodeName)))
 	for k, v := range pod.Labels {
 		terms = append(terms, persistent.Mix(labelTerm, namespace, t.Text(k), t.Text(v)))
-	}
-	if pod.Spec.NodeName != "" {
-		terms = append(terms, persistent.Mix(nodeTerm, t.Text(pod.Spec.NodeName)))
 	}
 	// The name alone is enough: a Deployment and a StatefulSet of one name are rare, and the caller compares the rest.
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {

@@ -98,7 +98,7 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	// This case comes before Never: the demand "maxUnavailable 0" matters only once a pod is selected.
 	case len(e.Pods) == 0:
 		return say(ReasonNoPods, "nothing may be disrupted: the budget selects no pod")
-	case e.Never && neither:
+	case neither:
 		return say(ReasonNeverAllowed,
 			"nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable")
 	case e.Never && c.ExpectedPods <= 0:

@@ -93,6 +93,27 @@ func TestSumOfAControllerThatReturns(t *testing.T) {
 	}
 }
 
+// It stays in the sum for as long as a pod names it, and no longer.
+func TestSumOfAControllerWithSeveralPods(t *testing.T) {
+	more := []*corev1.Pod{pod("a-0", by("apps/v1", "StatefulSet", "a")), pod("a-1", by("apps/v1", "StatefulSet", "a"))}
+	x := NewIndex(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		StatefulSets: []*appsv1.StatefulSet{statefulSet("a", ptr.To(int32(2))), statefulSet("b", ptr.To(int32(2)))},
+		Pods:         []*corev1.Pod{more[0], pod("b", by("apps/v1", "StatefulSet", "b"))}}, Options{})
+	expects := func(want int32) {
+		t.Helper()
+		r, err := x.Plan(key("web"))
+		require.NoError(t, err)
+		require.Equal(t, want, written(t, r).ExpectedPods)
+	}
+	expects(4)
+	x, _ = x.With(Snapshot{Pods: more[1:]})
+	expects(4)
+	x, _ = x.Without(Snapshot{Pods: more[:1]})
+	expects(4)
+	x, _ = x.Without(Snapshot{Pods: more[1:]})
+	expects(2)
+}
+
 // The needs of a result are the caller's: what is written to them is not in the next result of the Index.
 func TestNeedsAreTheCallers(t *testing.T) {
 	x := NewIndex(web(budget(maxUnavailable("1")), 3, pod("a", by("x/v1", "Y", "y"))), Options{})
