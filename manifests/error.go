@@ -127,7 +127,12 @@ func decodeError(err error) (field, what string) {
 	case strings.HasPrefix(wrong.Value, "number") && wrong.Type.Kind() == reflect.String:
 		must += ", so put it in quotes"
 	}
-	return wrong.Field, fmt.Sprintf("is %s %s, %s", article, wrong.Value, must)
+	// encoding/json also names the Go types that are embedded: spec.volumes.VolumeSource.fc. The API's own keys begin with
+	// a small letter.
+	keys := slices.DeleteFunc(strings.Split(wrong.Field, "."), func(key string) bool {
+		return key != "" && 'A' <= key[0] && key[0] <= 'Z'
+	})
+	return strings.Join(keys, "."), fmt.Sprintf("is %s %s, %s", article, wrong.Value, must)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -50,6 +50,8 @@ func TestBadInput(t *testing.T) {
 			"in.yaml:1: document 1: metadata.name: is a bool, must be of type string, so put it in quotes: YAML reads y, n, yes, no, on, off, true and false as bool"},
 		{"a number as a label", "the way out is named", "apiVersion: v1\nkind: Node\nmetadata: {name: x, labels: {a: 1}}\n---\n" + good,
 			"in.yaml:1: document 1: Node x: metadata.labels: is a number, must be of type string, so put it in quotes"},
+		{"a field that Go types share", "these types are no part of the field", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: [{fc: {lun: '2'}}]}\n---\n" + good,
+			"in.yaml:1: document 1: Pod default/x: spec.volumes.fc.lun: is a string, must be of type int32"},
 		{"a list", "the grammar of it", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: []}\n---\n" + good,
 			"in.yaml:1: document 1: Node x: spec.unschedulable: is an array, must be of type bool"},
 		{"items that are no list", "one of a kind that is called a list", "apiVersion: v1\nkind: List\nitems: 7\n---\n" + good,
