@@ -39,11 +39,11 @@ func TestIndexOfManyChanges(t *testing.T) {
 }
 
 func TestIndexBadInput(t *testing.T) {
-	x := NewIndex(Snapshot{Pods: pods(newPod("p", wants("a", "t"))), Templates: templates(newTemplate("t"))}, Options{})
+	x := NewIndex(Snapshot{Pods: pods(newPod("p", wants("a", "t"))), Templates: templates(newTemplate("t")), Claims: claims(newClaim("c"))}, Options{})
 	require.NoError(t, x.Err())
 	next, affected := x.With(Snapshot{Pods: pods(nil, newPod("q", wants("a", "t"))), Claims: claims(newClaim("")), Templates: templates(nil)})
 	require.EqualError(t, next.Err(), "Pod: nil object in the snapshot\nResourceClaim: metadata.name: required\nResourceClaimTemplate: nil object in the snapshot")
-	require.Equal(t, []string{"Pod/ml/q"}, texts(affected), "the rest counts")
+	require.Equal(t, []string{"Pod/ml/q"}, texts(affected), "the rest counts; without PodGroups, no claim depends on a pod that cannot be named")
 	require.NoError(t, x.Err())
 	r, err := next.Plan(podKey("q"))
 	require.ErrorIs(t, err, purekube.ErrNil, "as a Plan for that snapshot says")
@@ -56,6 +56,10 @@ func TestIndexBadInput(t *testing.T) {
 	require.Equal(t, []string{"Pod/ml/p"}, texts(affected))
 	once, _ := twice.With(Snapshot{Pods: pods(newPod("p"))})
 	require.NoError(t, once.Err(), "a pod takes the place of both")
+
+	for _, s := range []Snapshot{{Claims: claims(newClaim("c"), newClaim("c"))}, {Assumed: claims(newClaim("c"), newClaim("c"))}, {Templates: templates(newTemplate("t"), newTemplate("t"))}, {PodGroups: []PodGroup{newGroup("g"), newGroup("g")}}} {
+		require.ErrorIs(t, NewIndex(s, grouped).Err(), purekube.ErrDuplicate)
+	}
 
 	same, affected := x.Without(Snapshot{Pods: pods(nil, newPod("nobody"), newPod("")), Claims: claims(newClaim("nothing"), nil), Answers: asked("nobody")})
 	require.NoError(t, same.Err(), "what is not there changes nothing")
