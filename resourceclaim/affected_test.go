@@ -136,6 +136,10 @@ func TestAffectedByClaim(t *testing.T) {
 	s.Claims = nil
 	require.Equal(t, []string{"Pod/ml/made", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}, texts(affectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
 		"deleted: its own plan is empty now; the pod it was made for needs another, the one that named it waits for its user; the done pod's event names what that uses")
+	waiting := Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c")))}
+	for _, mode := range modes {
+		require.Equal(t, []string{"Pod/ml/p", "ResourceClaim/ml/c"}, texts(affectedByClaim(waiting, nil, newClaim("c", allocated), mode.options)), mode.name)
+	}
 }
 
 // Which version of a claim counts may change with the event of another one, and with it whose the claim is.

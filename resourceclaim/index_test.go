@@ -57,6 +57,8 @@ func TestIndexBadInput(t *testing.T) {
 	once, _ := twice.With(Snapshot{Pods: pods(newPod("p"))})
 	require.NoError(t, once.Err(), "a pod takes the place of both")
 
+	_, affected = NewIndex(Snapshot{}, grouped).With(Snapshot{Pods: pods(newPod("q"), newPod("q")), PodGroups: []PodGroup{newGroup("g"), newGroup("g")}})
+	require.Equal(t, []string{"Pod/ml/q", "PodGroup/ml/g"}, texts(affected), "also without entries")
 	for _, s := range []Snapshot{{Claims: claims(newClaim("c"), newClaim("c"))}, {Assumed: claims(newClaim("c"), newClaim("c"))}, {Templates: templates(newTemplate("t"), newTemplate("t"))}, {PodGroups: []PodGroup{newGroup("g"), newGroup("g")}}} {
 		require.ErrorIs(t, NewIndex(s, grouped).Err(), purekube.ErrDuplicate)
 	}
@@ -68,6 +70,11 @@ func TestIndexBadInput(t *testing.T) {
 	require.Len(t, out, 1)
 
 	empty := NewIndex(Snapshot{}, Options{})
+	off, affected := empty.With(Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("a", "t"))}})
+	require.Empty(t, affected)
+	out, err = off.PlanAll()
+	require.NoError(t, err)
+	require.Empty(t, out, "without Options.PodGroupOf, a PodGroup does not count")
 	_, affected = empty.With(Snapshot{})
 	require.Empty(t, affected)
 	out, err = empty.PlanAll()
@@ -125,6 +132,10 @@ func TestIndexWithWhatTheCallerRemembers(t *testing.T) {
 	r, err = index.Plan(claimKey("shared"))
 	require.NoError(t, err)
 	require.Len(t, r.Needs, 1, "the Index before does not have the answer")
+	both, _ := answered.With(Snapshot{Answers: asked("another")})
+	r, err = both.Plan(claimKey("shared"))
+	require.NoError(t, err)
+	require.Len(t, r.Actions, 2, "the earlier answer stays")
 	forgotten, _ := answered.Without(Snapshot{Answers: asked("q")})
 	r, err = forgotten.Plan(claimKey("shared"))
 	require.NoError(t, err)

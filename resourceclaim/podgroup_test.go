@@ -462,6 +462,7 @@ func TestAffectedByPodGroup(t *testing.T) {
 		{"added", "its pods were without it", nil, nil, &g, grouped, []string{"Pod/ml/settled", "Pod/ml/waiting", "ResourceClaim/ml/held"}},
 		{"nothing changed", "a pod with work to do is named all the same", nil, &g, &g, grouped, []string{"Pod/ml/waiting"}},
 		{"deleted", "its claims lose it as a consumer", func(s Snapshot) Snapshot { s.PodGroups = nil; return s }, &g, nil, grouped, []string{"Pod/ml/settled", "Pod/ml/waiting", "ResourceClaim/ml/c", "ResourceClaim/ml/held"}},
+		{"replaced", "another group has its name, and needs claims of its own", nil, &g, ptr.To(g.uid("new")), grouped, []string{"Pod/ml/waiting", "PodGroup/ml/g", "ResourceClaim/ml/c", "ResourceClaim/ml/held"}},
 		{"claims to make", "the group has work itself", nil, &g, ptr.To(newGroup("g", groupWants("gpu", "gpu"))), grouped, []string{"Pod/ml/waiting", "PodGroup/ml/g"}},
 		{"both nil", "nothing happened", nil, nil, nil, grouped, []string{}},
 		{"off", "PodGroups do not count", nil, nil, &g, Options{}, []string{}},
