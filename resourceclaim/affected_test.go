@@ -98,6 +98,7 @@ func TestAffectedByPod(t *testing.T) {
 		{name: "done, reserved by hand", reason: "it holds the claim", newPod: plain(over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
 		{name: "deleted, beside another namespace's claim", reason: "a claim serves its own", oldPod: plain(onNode), claims: claims(newClaim("c", inNamespace("other"), allocated, reservedFor("p"))), want: none},
 		{name: "deleted, without a name", reason: "a claim without owner is not its own", oldPod: newPod(""), claims: claims(newClaim("c")), want: none},
+		{name: "becomes done, reserved by hand", reason: "it holds the claim no longer", oldPod: plain(onNode, uses("a", "c")), newPod: plain(onNode, over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
 		{name: "extended resource without name", reason: "no name, no key", newPod: plain(onNode, over, extended("")), want: none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -190,6 +190,10 @@ func TestExplainPod(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+
+	all, err := NewIndex(Snapshot{Pods: pods(newPod("without entries", onNode))}, Options{}).ExplainAll()
+	require.NoError(t, err)
+	require.Empty(t, all, "nothing is decided about it")
 }
 
 // Upstream makes a claim for a pod that is done (D-7), and tries to reserve one that is being deleted (D-8).
