@@ -412,8 +412,8 @@ func (c Core[X, S, A, O, E]) CheckNamed(t testing.TB, before, after X, affected 
 	}
 }
 
-// checkAnswered answers each lookup that the plans ask for, and drops the answer: no object is there. Each time the plans
-// that the answer changes are among the affected keys.
+// checkAnswered answers each lookup that the plans ask for with "there is no such object", and drops the answer again.
+// Each time, the keys whose outcome is another one are among the affected keys.
 func (c Core[X, S, A, O, E]) checkAnswered(t testing.TB, x X) {
 	t.Helper()
 	outcomes, _ := x.PlanAll()
