@@ -1,7 +1,6 @@
 package resourceclaim
 
 import (
-	"iter"
 	"maps"
 	"slices"
 
@@ -187,13 +186,6 @@ func (a *affected) resolved(c *claimant) {
 	}
 }
 
-// claims adds the keys of these claims. A claim that is listed and assumed comes twice and is one key.
-func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
-	for claim := range claims {
-		a.add(KeyOf(claim))
-	}
-}
-
 // claimant adds a pod or PodGroup that has not changed itself, if its plan is or was not empty. For a pod that is
 // done, it adds the claims that the pod no longer needs.
 //
@@ -257,7 +249,7 @@ func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
 	old, now := c.Only()
 	// A pod of another UID is another pod, though the name is the same: a StatefulSet's pod that was evicted and
 	// recreated between two events of a lagging watch. The old pod is gone then, without an event of its deletion.
-	same := old != nil && now != nil && old.UID == now.UID && !c.Ambiguous()
+	same := old != nil && now != nil && old.UID == now.UID
 	a.unusable(PodKey(c.Name.Namespace, c.Name.Name), c.Ambiguous())
 	// The old pod is asked in the old Index, since its work depended on the claims and templates before the change.
 	for _, pod := range c.Before {
@@ -275,7 +267,7 @@ func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
 	// is done. While these stay the same, as in the many updates of a running pod's status, no claim has to be
 	// looked at.
 	if !same || podstate.Done(old) != podstate.Done(now) {
-		a.claims(a.after.claimsOn(c.Name))
+		a.claimsOn(c.Name)
 	}
 	// D-36: claims that have lost this reason to stay reserved, and claims that have gained it.
 	for kept := range a.before.keptForGroup(c.Before).SymmetricDifference(a.after.keptForGroup(c.After)) {
@@ -359,7 +351,7 @@ func (a *affected) changedClaim(name types.NamespacedName) {
 func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
 	old, now := c.Only()
 	// The plan of a claim reads the group's name and UID alone. A change of the status does not matter to it.
-	same := old != nil && now != nil && old.UID == now.UID && !c.Ambiguous()
+	same := old != nil && now != nil && old.UID == now.UID
 	a.unusable(PodGroupKey(c.Name.Namespace, c.Name.Name), c.Ambiguous())
 	for _, g := range c.Before {
 		claimant := groupClaimant(g)
@@ -373,7 +365,7 @@ func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
 		a.working(a.after, groupClaimant(g))
 	}
 	if !same {
-		a.claims(a.after.claimsOfGroup(c.Name))
+		a.claimsOfGroup(c.Name)
 	}
 	// In every case: a pod's entry belongs to the group if it equals an entry of the group, so each change of the
 	// group's entries can change whose an entry is.
@@ -398,7 +390,7 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 	switch kind {
 	case podKind:
 		// The claims that name the pod, and the pod itself if it was seen to be deleted (D-37).
-		a.claims(x.claimsOn(name))
+		a.claimsOn(name)
 		for _, pod := range x.pods.Versions(name) {
 			a.claimant(podClaimant(pod))
 		}
@@ -412,7 +404,7 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 		for _, g := range x.groups.Versions(name) {
 			a.claimant(groupClaimant(g))
 		}
-		a.claims(x.claimsOfGroup(name))
+		a.claimsOfGroup(name)
 	}
 }
 
@@ -441,34 +433,27 @@ func (a *affected) seenDeleted(uid types.UID) {
 	}
 }
 
-// What follows finds claims that refer to others.
-
-// claimsOn are the claims whose plan depends on that pod: as a consumer, or as their owner where that matters. Each is
+// claimsOn adds the claims whose plan depends on that pod: as a consumer, or as their owner where that matters. Each is
 // looked at, since terms are hashes.
-func (x *Index) claimsOn(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
-	return filtered(x.claimsWith(x.terms.named(namesPod, pod)), func(c *resourcev1.ResourceClaim) bool {
+func (a *affected) claimsOn(pod types.NamespacedName) {
+	x := a.after
+	for c := range x.claimsWith(x.terms.named(namesPod, pod)) {
 		owner, _, ok := owningPod(c)
-		return c.Namespace == pod.Namespace &&
-			(ok && owner == pod.Name && x.options.ownerMatters(c) || consumes(c, pod.Name, isPod))
-	})
+		if c.Namespace == pod.Namespace &&
+			(ok && owner == pod.Name && x.options.ownerMatters(c) || consumes(c, pod.Name, isPod)) {
+			a.add(KeyOf(c))
+		}
+	}
 }
 
-// claimsOfGroup are the claims that name the PodGroup as a consumer. A claim that the group merely owns is not among
+// claimsOfGroup adds the claims that name the PodGroup as a consumer. A claim that the group merely owns is not among
 // these: no plan of a claim asks whether the owning group exists, and the garbage collector deletes the claim
 // (BR-30-08).
-func (x *Index) claimsOfGroup(group types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
-	return filtered(x.claimsWith(x.terms.named(consumedBy, group)), func(c *resourcev1.ResourceClaim) bool {
-		return c.Namespace == group.Namespace && consumes(c, group.Name, isPodGroup)
-	})
-}
-
-// filtered is the sequence without the elements that keep rejects, in the same order.
-func filtered[T any](all iter.Seq[T], keep func(T) bool) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for o := range all {
-			if keep(o) && !yield(o) {
-				return
-			}
+func (a *affected) claimsOfGroup(group types.NamespacedName) {
+	x := a.after
+	for c := range x.claimsWith(x.terms.named(consumedBy, group)) {
+		if c.Namespace == group.Namespace && consumes(c, group.Name, isPodGroup) {
+			a.add(KeyOf(c))
 		}
 	}
 }

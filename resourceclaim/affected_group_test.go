@@ -79,3 +79,10 @@ func TestPodGroupsOfAClaim(t *testing.T) {
 		})
 	}
 }
+
+// A PodGroup that came after the Index was made is named by the event of its claim, like one that was there before.
+func TestPodGroupThatCameLaterIsNamed(t *testing.T) {
+	x, _ := NewIndex(Snapshot{}, grouped).With(Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}})
+	_, affected := x.With(Snapshot{Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu")))})
+	require.Equal(t, []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}, texts(affected))
+}

@@ -86,7 +86,9 @@ func TestAffectedByPod(t *testing.T) {
 		{name: "extended resource, running", reason: "it is in use", newPod: plain(onNode, phase(corev1.PodRunning), extended("x")), want: none},
 		{name: "deleted", reason: "whatever its phase was", oldPod: plain(onNode, podDeleting, uses("a", "c"), extended("x")), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/x"}},
 		{name: "deleted by force", reason: "its plan is empty now; upstream queues the pod as well", oldPod: plain(wants("a", "t")), want: []string{"Pod/ml/p"}},
-		{name: "deleted, without an entry", reason: "the claim lists it all the same", oldPod: plain(onNode), claims: claims(newClaim("c", allocated, reservedFor("p", "q")), newClaim("d", allocated, reservedFor("q"))), want: []string{"ResourceClaim/ml/c"}},
+		{name: "deleted, without an entry", reason: "the claim lists it all the same", oldPod: plain(onNode), claims: claims(newClaim("c", allocated, reservedFor("p", "q")), newClaim("d", allocated, reservedFor("q")), newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
+		{name: "deleted, another pod's claim lists it", reason: "whoever owns the claim, the plan asks about each consumer", oldPod: plain(onNode), claims: claims(newClaim("c", madeFor("q", "a"), allocated, reservedFor("q", "p"))), want: []string{"ResourceClaim/ml/c"}},
+		{name: "deleted, its claim is being deleted and lists it", reason: "the owner does not matter, and the consumer does (D-17)", oldPod: plain(onNode), claims: claims(newClaim("c", madeFor("p", "a"), allocated, claimDeleting, reservedFor("p")), newClaim("d", madeFor("p", "b"), claimDeleting)), want: []string{"ResourceClaim/ml/c"}},
 		{name: "deleted, listed as something else", reason: "a consumer of another kind is always kept", oldPod: plain(onNode),
 			claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "p", UID: "uid-p"}))), want: none},
 		{name: "replaced", reason: "the one before is gone, with what it used", oldPod: plain(onNode, uses("a", "c")), newPod: plain(podUID("new"), uses("a", "d")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
@@ -96,6 +98,7 @@ func TestAffectedByPod(t *testing.T) {
 		{name: "done, reserved by hand", reason: "it holds the claim", newPod: plain(over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
 		{name: "deleted, beside another namespace's claim", reason: "a claim serves its own", oldPod: plain(onNode), claims: claims(newClaim("c", inNamespace("other"), allocated, reservedFor("p"))), want: none},
 		{name: "deleted, without a name", reason: "a claim without owner is not its own", oldPod: newPod(""), claims: claims(newClaim("c")), want: none},
+		{name: "becomes done, reserved by hand", reason: "it holds the claim no longer", oldPod: plain(onNode, uses("a", "c")), newPod: plain(onNode, over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
 		{name: "extended resource without name", reason: "no name, no key", newPod: plain(onNode, over, extended("")), want: none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -124,6 +127,7 @@ func TestAffectedByClaim(t *testing.T) {
 		{"unused", "only itself", nil, newClaim("z"), []string{"ResourceClaim/ml/z"}},
 		{"not generated", "the scheduler's claim for extended resources is the pod's too", nil, newClaim("w", ownedBy("waits", "uid-waits")), []string{"ResourceClaim/ml/w"}},
 		{"generated for nobody", "a pod without UID does not own what nobody owns", nil, newClaim("w", annotated("a")), []string{"ResourceClaim/ml/w"}},
+		{"another namespace's", "a claim serves its own", nil, newClaim("w", madeFor("waits", "a"), inNamespace("other")), []string{"ResourceClaim/other/w"}},
 		{"generated, not in the status", "the pod has to take it up", nil, newClaim("w", madeFor("waits", "a")), []string{"Pod/ml/waits", "ResourceClaim/ml/w"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -133,6 +137,10 @@ func TestAffectedByClaim(t *testing.T) {
 	s.Claims = nil
 	require.Equal(t, []string{"Pod/ml/made", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}, texts(affectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
 		"deleted: its own plan is empty now; the pod it was made for needs another, the one that named it waits for its user; the done pod's event names what that uses")
+	waiting := Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c")))}
+	for _, mode := range modes {
+		require.Equal(t, []string{"Pod/ml/p", "ResourceClaim/ml/c"}, texts(affectedByClaim(waiting, nil, newClaim("c", allocated), mode.options)), mode.name)
+	}
 }
 
 // Which version of a claim counts may change with the event of another one, and with it whose the claim is.
@@ -157,15 +165,18 @@ func TestAffectedByTemplate(t *testing.T) {
 	require.Empty(t, affectedByTemplate(s, nil, nil, Options{}))
 }
 
-// Two pods have the name of the claim's owner, and neither is the owner. Whether the owner's UID was seen to be deleted
-// decides whether the plan of the claim asks for it, so a change of Deleted names the claim.
-func TestDeletedOwnerWhoseNameTwoPodsHaveNamesItsClaim(t *testing.T) {
+// Two pods have the name of the claim's owner or consumer, and neither is that pod. Whether its UID was seen to be
+// deleted decides whether the plan of the claim asks for it, so a change of Deleted names the claim.
+func TestDeletedPodWhoseNameTwoPodsHaveNamesItsClaims(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		claim *resourcev1.ResourceClaim
 	}{
 		{"generated for an entry", newClaim("c", madeFor("p", "gpu"))},
 		{"owned, and without an entry", newClaim("c", ownedBy("p", "uid-p"))},
+		{"reserved", newClaim("c", allocated, reservedFor("p"))},
+		{"reserved, and another pod's", newClaim("c", allocated, madeFor("q", "gpu"), reservedFor("p"))},
+		{"reserved, owned, and being deleted", newClaim("c", allocated, ownedBy("p", "uid-p"), claimDeleting, reservedFor("p"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Pods: pods(newPod("p", podUID("uid-1")), newPod("p", podUID("uid-2"))), Claims: claims(tc.claim)}

@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -214,11 +215,16 @@ func (c *claimant) explain(v claimantVerdict, alone bool) Reason {
 		return why("metadata.uid", v.code, c.key(),
 			"%s %s was seen to be deleted: it must be looked up at the API server first", noun, name)
 	}
-	text := "PodGroup %s does not exist, so it is unknown which entries belong to it: no claim is created for the pod"
-	if alone {
-		text = "PodGroup %s does not exist: nothing is created or reserved for the pod"
+	// Several PodGroups have the name, or the PodGroup has no UID; then the problem names it.
+	text := c.member.problem.Error()
+	if errors.Is(c.member.problem, errPodGroupNotFound) {
+		text = fmt.Sprintf("PodGroup %s does not exist", group.NamespacedName())
 	}
-	return why("spec.schedulingGroup", v.code, group, text, group.NamespacedName())
+	if alone {
+		return why("spec.schedulingGroup", v.code, group, "%s: nothing is created or reserved for the pod", text)
+	}
+	return why("spec.schedulingGroup", v.code, group,
+		"%s, so it is unknown which entries belong to it: no claim is created for the pod", text)
 }
 
 // explainEntry explains entry i: why it has no claim, or what its claim waits for.

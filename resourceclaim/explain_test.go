@@ -84,6 +84,10 @@ func TestExplainClaim(t *testing.T) {
 	require.Equal(t, claimKey("stuck"), explanation.Key)
 	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: podKey("x"), Message: "reserved for pod ml/x: it is done and no longer needs the claim"}, explanation.Reasons[0]))
 
+	explanation, err = NewIndex(s, Options{}).Explain(claimKey("mixed"))
+	require.NoError(t, err)
+	require.Equal(t, purekube.Key{Kind: "podgroups.scheduling.k8s.io", Namespace: ns, Name: "g"}, explanation.Reasons[7].Object, "its kind is not known, and its resource is")
+
 	s.Pods = append(s.Pods, newPod("x"))
 	explanation, err = NewIndex(s, Options{}).Explain(claimKey("stuck"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
@@ -174,6 +178,8 @@ func TestExplainPod(t *testing.T) {
 			explanation, err := NewIndex(s, Options{}).Explain(podKey(tc.pod))
 			if tc.pod == "p" {
 				require.ErrorIs(t, err, errTemplateNotFound)
+				require.Zero(t, explanation.Reasons[6].Object, "there is no claim to look at")
+				require.Equal(t, claimKey("dying"), explanation.Reasons[9].Object, "the claim says why")
 			} else {
 				require.NoError(t, err)
 			}
@@ -184,6 +190,10 @@ func TestExplainPod(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+
+	all, err := NewIndex(Snapshot{Pods: pods(newPod("without entries", onNode))}, Options{}).ExplainAll()
+	require.NoError(t, err)
+	require.Empty(t, all, "nothing is decided about it")
 }
 
 // Upstream makes a claim for a pod that is done (D-7), and tries to reserve one that is being deleted (D-8).

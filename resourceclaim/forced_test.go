@@ -134,6 +134,7 @@ func TestD36_EventsOfPodsAffectTheClaim(t *testing.T) {
 		{"its status named another claim", changed(named("d")), run, true},
 		{"it leaves the group", run, changed(inGroup("h")), true},
 		{"it comes", nil, run, true},
+		{"an older list shows it running again", changed(phase(corev1.PodSucceeded)), run, true},
 		{"its status names the claim for the first time", newPod("p", inGroup("g"), onNode, wants("gpu", "gpu")), run, true},
 		{"a label changes", run, changed(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), false},
 		{"it begins to terminate", run, changed(podDeleting), false},

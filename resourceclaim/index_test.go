@@ -39,11 +39,11 @@ func TestIndexOfManyChanges(t *testing.T) {
 }
 
 func TestIndexBadInput(t *testing.T) {
-	x := NewIndex(Snapshot{Pods: pods(newPod("p", wants("a", "t"))), Templates: templates(newTemplate("t"))}, Options{})
+	x := NewIndex(Snapshot{Pods: pods(newPod("p", wants("a", "t"))), Templates: templates(newTemplate("t")), Claims: claims(newClaim("c"))}, Options{})
 	require.NoError(t, x.Err())
 	next, affected := x.With(Snapshot{Pods: pods(nil, newPod("q", wants("a", "t"))), Claims: claims(newClaim("")), Templates: templates(nil)})
 	require.EqualError(t, next.Err(), "Pod: nil object in the snapshot\nResourceClaim: metadata.name: required\nResourceClaimTemplate: nil object in the snapshot")
-	require.Equal(t, []string{"Pod/ml/q"}, texts(affected), "the rest counts")
+	require.Equal(t, []string{"Pod/ml/q"}, texts(affected), "the rest counts; without PodGroups, no claim depends on a pod that cannot be named")
 	require.NoError(t, x.Err())
 	r, err := next.Plan(podKey("q"))
 	require.ErrorIs(t, err, purekube.ErrNil, "as a Plan for that snapshot says")
@@ -57,6 +57,12 @@ func TestIndexBadInput(t *testing.T) {
 	once, _ := twice.With(Snapshot{Pods: pods(newPod("p"))})
 	require.NoError(t, once.Err(), "a pod takes the place of both")
 
+	_, affected = NewIndex(Snapshot{}, grouped).With(Snapshot{Pods: pods(newPod("q"), newPod("q")), PodGroups: []PodGroup{newGroup("g"), newGroup("g")}})
+	require.Equal(t, []string{"Pod/ml/q", "PodGroup/ml/g"}, texts(affected), "also without entries")
+	for _, s := range []Snapshot{{Claims: claims(newClaim("c"), newClaim("c"))}, {Assumed: claims(newClaim("c"), newClaim("c"))}, {Templates: templates(newTemplate("t"), newTemplate("t"))}, {PodGroups: []PodGroup{newGroup("g"), newGroup("g")}}} {
+		require.ErrorIs(t, NewIndex(s, grouped).Err(), purekube.ErrDuplicate)
+	}
+
 	same, affected := x.Without(Snapshot{Pods: pods(nil, newPod("nobody"), newPod("")), Claims: claims(newClaim("nothing"), nil), Answers: asked("nobody")})
 	require.NoError(t, same.Err(), "what is not there changes nothing")
 	require.Empty(t, affected)
@@ -64,6 +70,11 @@ func TestIndexBadInput(t *testing.T) {
 	require.Len(t, out, 1)
 
 	empty := NewIndex(Snapshot{}, Options{})
+	off, affected := empty.With(Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("a", "t"))}})
+	require.Empty(t, affected)
+	out, err = off.PlanAll()
+	require.NoError(t, err)
+	require.Empty(t, out, "without Options.PodGroupOf, a PodGroup does not count")
 	_, affected = empty.With(Snapshot{})
 	require.Empty(t, affected)
 	out, err = empty.PlanAll()
@@ -121,6 +132,10 @@ func TestIndexWithWhatTheCallerRemembers(t *testing.T) {
 	r, err = index.Plan(claimKey("shared"))
 	require.NoError(t, err)
 	require.Len(t, r.Needs, 1, "the Index before does not have the answer")
+	both, _ := answered.With(Snapshot{Answers: asked("another")})
+	r, err = both.Plan(claimKey("shared"))
+	require.NoError(t, err)
+	require.Len(t, r.Actions, 2, "the earlier answer stays")
 	forgotten, _ := answered.Without(Snapshot{Answers: asked("q")})
 	r, err = forgotten.Plan(claimKey("shared"))
 	require.NoError(t, err)

@@ -33,6 +33,11 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		r, err := Plan(tc.s, tc.key, grouped)
 		require.NoError(t, err, tc.name)
 		require.Equal(t, []purekube.Need{tc.need}, r.Needs, tc.name)
+		answer := Snapshot{Answers: replies{tc.need: {}}}
+		answered, affected := NewIndex(tc.s, grouped).With(answer)
+		require.Contains(t, affected, tc.key, "%s: the answer came", tc.name)
+		_, affected = answered.Without(answer)
+		require.Contains(t, affected, tc.key, "%s: the answer is dropped", tc.name)
 		for what, answer := range map[string]struct {
 			purekube.Answer
 			want error

@@ -109,10 +109,8 @@ func (x *Index) materializeGroup(
 	next := *x
 	// A simulation has no API server to ask. Without an answer the plan would have a Need and no claims.
 	need := needOf(PodGroupKey(pod.Namespace, x.options.groupName(pod)))
-	if _, asked := x.answers[need]; !asked {
-		next.answers = map[purekube.Need]purekube.Answer{need: {}}
-		maps.Copy(next.answers, x.answers)
-	}
+	next.answers = map[purekube.Need]purekube.Answer{need: {}}
+	maps.Copy(next.answers, x.answers)
 	member := next.groupOf(pod)
 	if member.group == nil {
 		return nil, &next, nil // the plan of the pod says so

@@ -203,6 +203,25 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	claims, _, err = NewIndex(Snapshot{PodGroups: []PodGroup{notNeeded}, Templates: s.Templates, Claims: []*resourcev1.ResourceClaim{newClaim("other")}}, grouped).Materialize(pod("p2"), nil)
 	require.NoError(t, err)
 	require.Len(t, claims, 1, "the group needs no claim, the pod its own")
+	claims, _, err = NewIndex(Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "t")).got("gpu", "twice")}, Templates: s.Templates, Claims: []*resourcev1.ResourceClaim{newClaim("twice"), newClaim("twice")}}, grouped).Materialize(pod("p2"), nil)
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Len(t, claims, 1, "one of the two may be the group's")
+}
+
+// D-37: the Index has the answer about a pod that was seen to be deleted.
+func TestMaterializePodThatWasLookedUp(t *testing.T) {
+	pod := newPod("p", wants("a", "t"))
+	s := Snapshot{Templates: templates(newTemplate("t")), Deleted: deletedUIDs("uid-p")}
+	for _, tc := range []struct {
+		name    string
+		answers replies
+		claims  int
+	}{{"there", asked(pod), 1}, {"gone", asked("p"), 0}} {
+		s.Answers = tc.answers
+		claims, _, err := NewIndex(s, grouped).Materialize(pod, nil)
+		require.NoError(t, err)
+		require.Len(t, claims, tc.claims, tc.name)
+	}
 }
 
 // What Materialize gives is what a cluster comes to in which nothing else exists: the plans of the

@@ -462,6 +462,7 @@ func TestAffectedByPodGroup(t *testing.T) {
 		{"added", "its pods were without it", nil, nil, &g, grouped, []string{"Pod/ml/settled", "Pod/ml/waiting", "ResourceClaim/ml/held"}},
 		{"nothing changed", "a pod with work to do is named all the same", nil, &g, &g, grouped, []string{"Pod/ml/waiting"}},
 		{"deleted", "its claims lose it as a consumer", func(s Snapshot) Snapshot { s.PodGroups = nil; return s }, &g, nil, grouped, []string{"Pod/ml/settled", "Pod/ml/waiting", "ResourceClaim/ml/c", "ResourceClaim/ml/held"}},
+		{"replaced", "another group has its name, and needs claims of its own", nil, &g, ptr.To(g.uid("new")), grouped, []string{"Pod/ml/waiting", "PodGroup/ml/g", "ResourceClaim/ml/c", "ResourceClaim/ml/held"}},
 		{"claims to make", "the group has work itself", nil, &g, ptr.To(newGroup("g", groupWants("gpu", "gpu"))), grouped, []string{"Pod/ml/waiting", "PodGroup/ml/g"}},
 		{"both nil", "nothing happened", nil, nil, nil, grouped, []string{}},
 		{"off", "PodGroups do not count", nil, nil, &g, Options{}, []string{}},
@@ -549,6 +550,7 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 	pod := func(claim string) []*corev1.Pod {
 		return pods(newPod("p", inGroup("g"), onNode, has("gpu", "gpu", claim)))
 	}
+	lost := pods(newPod("lost", inGroup("h"), wants("gpu", "gpu")))
 	for _, tc := range []struct {
 		name string
 		s    Snapshot
@@ -574,6 +576,20 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 			"spec.resourceClaims[0]: Pod ml/p: spec.resourceClaims[0]: the claim belongs to a PodGroup, and Options.PodGroupOf is nil"}},
 		{"D-27 upstream", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{MatchUpstream: purekube.V1_37}, []string{
 			"spec.resourceClaims[0]: claim ml/s is allocated and will be reserved for the pod"}},
+		{"D-32 nobody has the group", Snapshot{Pods: lost, Answers: askedGroups("h")}, podKey("lost"), grouped, []string{
+			"spec.schedulingGroup: PodGroup ml/h does not exist, so it is unknown which entries belong to it: no claim is created for the pod",
+			"spec.resourceClaims[0]: Pod ml/lost: spec.resourceClaims[0]: PodGroup not found"}},
+		{"D-32 upstream", Snapshot{Pods: lost}, podKey("lost"), up, []string{
+			"spec.schedulingGroup: PodGroup ml/h does not exist: nothing is created or reserved for the pod"}},
+		{"two groups of the name", Snapshot{Pods: lost, PodGroups: []PodGroup{newGroup("h"), newGroup("h")}}, podKey("lost"), grouped, []string{
+			"spec.schedulingGroup: PodGroup ml/h: several objects in the snapshot have this name, so it is unknown which entries belong to it: no claim is created for the pod",
+			"spec.resourceClaims[0]: Pod ml/lost: spec.resourceClaims[0]: PodGroup ml/h: several objects in the snapshot have this name"}},
+		{"the group without a UID, upstream", Snapshot{Pods: lost, PodGroups: []PodGroup{newGroup("h").uid("")}}, podKey("lost"), up, []string{
+			"spec.schedulingGroup: PodGroup ml/h: metadata.uid: no UID: nothing is created or reserved for the pod"}},
+		{"D-32 the group is not in the cache", Snapshot{Pods: lost}, podKey("lost"), grouped, []string{
+			"spec.schedulingGroup: PodGroup ml/h must be looked up at the API server first"}},
+		{"D-37 the group was seen to be deleted", Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g")}, groupKey("g"), grouped, []string{
+			"metadata.uid: PodGroup ml/g was seen to be deleted: it must be looked up at the API server first"}},
 		{"held by a group that is gone", Snapshot{Claims: claims(held), Answers: askedGroups("g")}, claimKey("held"), grouped, []string{
 			"status.reservedFor[0]: reserved for PodGroup ml/g: there is no PodGroup of that name, so it no longer needs the claim", "status.allocation: cleared: no consumer is left",
 			"metadata.finalizers: removed: the claim is no longer allocated"}},

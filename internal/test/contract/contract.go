@@ -313,8 +313,8 @@ func (c Core[X, S, A, O, E]) requests(t testing.TB, outcomes []purekube.Outcome[
 	}
 }
 
-// CheckChanges makes random changes to the Index of a snapshot. It returns how many keys were affected by changes of
-// one object, and how many there were.
+// CheckChanges makes random changes to the Index of a snapshot, and answers the lookups that its plans ask for. It
+// returns how many keys were affected by changes of one object, and how many there were.
 func (c Core[X, S, A, O, E]) CheckChanges(
 	t testing.TB, s S, o O, bad bool, changes int, r *rand.Rand,
 ) (affected, all int) {
@@ -366,6 +366,7 @@ func (c Core[X, S, A, O, E]) CheckChanges(
 		}
 		if c.Incomplete == nil || !c.Incomplete(o) {
 			c.CheckNamed(t, from.x, next, keys)
+			c.checkAnswered(t, next)
 		}
 		if objects == 1 {
 			explained, _ := next.ExplainAll()
@@ -407,6 +408,32 @@ func (c Core[X, S, A, O, E]) CheckNamed(t testing.TB, before, after X, affected 
 		}
 		if diff := cmp.Diff(was[out.Key], is[out.Key], append(c.Ignored, byText, everything)...); diff != "" {
 			t.Fatalf("%v is not among %v, but (-before +after) %s", out.Key, affected, diff)
+		}
+	}
+}
+
+// checkAnswered answers each lookup that the plans ask for with "there is no such object", and drops the answer again.
+// Each time, the keys whose outcome is another one are among the affected keys.
+func (c Core[X, S, A, O, E]) checkAnswered(t testing.TB, x X) {
+	t.Helper()
+	outcomes, _ := x.PlanAll()
+	seen := map[purekube.Need]bool{}
+	for _, out := range outcomes {
+		for _, need := range out.Result.Needs {
+			if seen[need] {
+				continue
+			}
+			seen[need] = true
+			var answer S
+			fields(&answer, func(_ string, field reflect.Value) {
+				if answers, ok := field.Addr().Interface().(*map[purekube.Need]purekube.Answer); ok {
+					*answers = map[purekube.Need]purekube.Answer{need: {}}
+				}
+			})
+			answered, keys := x.With(answer)
+			c.CheckNamed(t, x, answered, keys)
+			dropped, keys := answered.Without(answer)
+			c.CheckNamed(t, answered, dropped, keys)
 		}
 	}
 }
