@@ -134,13 +134,14 @@ func (l *linter) selects(
 ) {
 	switch {
 	case something:
-	case operated != nil:
-		l.find(BudgetScaleUnknown, key, "spec.selector", fmt.Sprintf("matches no pod of the input. An operator may make "+
-			"such pods for %s %s: whether the budget allows a disruption is not known", operated.Kind, operated.Name))
 	case b.Spec.Selector == nil:
 		l.find(BudgetSelectsNothing, key, "spec.selector",
 			"is not set: a PodDisruptionBudget without a selector selects no pod")
-	case l.whole && !l.broken[key.Namespace]:
+	case !l.whole || l.broken[key.Namespace]:
+	case operated != nil:
+		l.find(BudgetScaleUnknown, key, "spec.selector", fmt.Sprintf("matches no pod of the input. An operator may make "+
+			"such pods for %s %s: whether the budget allows a disruption is not known", operated.Kind, operated.Name))
+	default:
 		l.find(BudgetSelectsNothing, key, "spec.selector",
 			fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
 				quoted(metav1.FormatLabelSelector(b.Spec.Selector)), quoted(key.Namespace)))
