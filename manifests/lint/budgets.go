@@ -8,17 +8,14 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/message"
-	"github.com/purekube/purekube/manifests"
 )
 
 // budgets judges PodDisruptionBudgets at full health: with as many pods as the autoscalers want at least, and at
@@ -27,7 +24,7 @@ func (l *linter) budgets() {
 	least, most := l.fullHealth()
 	// At full health a budget does not select some of its pods, so that these do not make it better. The input's does.
 	input := disruption.NewIndex(disruption.Snapshot{Budgets: l.set.Budgets}, disruption.Options{})
-	selected, operated := l.selected(least, input), l.operated(input)
+	selected, operated := l.selected(least, input), operatedIn(l.set)
 	for _, b := range l.set.Budgets {
 		if b == nil {
 			continue
@@ -42,7 +39,7 @@ func (l *linter) budgets() {
 			continue // two budgets have the name, which is an error of the input
 		}
 		something := len(low.Pods) > 0 || selected[key]
-		l.selects(key, b, something, operated[key])
+		l.selects(key, b, something, operated)
 		if !valid {
 			continue
 		}
@@ -129,72 +126,23 @@ func (l *linter) selector(key purekube.Key, s *metav1.LabelSelector) bool {
 }
 
 // selects judges a budget that selects no pod. An operator may make pods for it.
-func (l *linter) selects(
-	key purekube.Key, b *policyv1.PodDisruptionBudget, something bool, operated *manifests.CustomWorkload,
-) {
+func (l *linter) selects(key purekube.Key, b *policyv1.PodDisruptionBudget, something bool, operated operated) {
 	switch {
 	case something:
 	case b.Spec.Selector == nil:
 		l.find(BudgetSelectsNothing, key, "spec.selector",
 			"is not set: a PodDisruptionBudget without a selector selects no pod")
 	case !l.whole || l.broken[key.Namespace]:
-	case operated != nil:
-		l.find(BudgetScaleUnknown, key, "spec.selector", fmt.Sprintf("matches no pod of the input. An operator may make "+
-			"such pods for %s %s: whether the budget allows a disruption is not known", operated.Kind, operated.Name))
 	default:
+		if w := operated.by(b); w != nil {
+			l.find(BudgetScaleUnknown, key, "spec.selector", fmt.Sprintf("matches no pod of the input. An operator may make "+
+				"such pods for %s %s: whether the budget allows a disruption is not known", w.Kind, w.Name))
+			return
+		}
 		l.find(BudgetSelectsNothing, key, "spec.selector",
 			fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
 				quoted(metav1.FormatLabelSelector(b.Spec.Selector)), quoted(key.Namespace)))
 	}
-}
-
-// operated are the objects of operators, by the budgets that may select their pods: objects that have replicas and no
-// template. An operator makes the pods, with labels of its choice. Usually, these are the labels of the object, or one
-// of them has the object's name as its value.
-func (l *linter) operated(input *disruption.Index) map[purekube.Key]*manifests.CustomWorkload {
-	operated := map[purekube.Key]*manifests.CustomWorkload{}
-	of := func(b *policyv1.PodDisruptionBudget, w *manifests.CustomWorkload) {
-		key := disruption.KeyOf(b)
-		operated[key] = firstOf(operated[key], w)
-	}
-	named := map[types.NamespacedName]*manifests.CustomWorkload{}
-	for _, w := range l.set.CustomWorkloads {
-		if w == nil || w.Template != nil {
-			continue
-		}
-		name := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
-		named[name] = firstOf(named[name], w)
-		// The error is about budgets that select nothing.
-		budgets, _ := input.BudgetsFor(&corev1.Pod{ObjectMeta: w.ObjectMeta})
-		for _, b := range budgets {
-			of(b, w)
-		}
-	}
-	for _, b := range l.set.Budgets {
-		if b == nil || b.Spec.Selector == nil {
-			continue
-		}
-		values := slices.Collect(maps.Values(b.Spec.Selector.MatchLabels))
-		for _, r := range b.Spec.Selector.MatchExpressions {
-			if r.Operator == metav1.LabelSelectorOpIn {
-				values = append(values, r.Values...)
-			}
-		}
-		for _, value := range values {
-			if w := named[types.NamespacedName{Namespace: b.Namespace, Name: value}]; w != nil {
-				of(b, w)
-			}
-		}
-	}
-	return operated
-}
-
-// firstOf is the first of two by kind and name. a may be nil.
-func firstOf(a, b *manifests.CustomWorkload) *manifests.CustomWorkload {
-	if a == nil || cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(b.Name, a.Name)) < 0 {
-		return b
-	}
-	return a
 }
 
 // judged is a budget at some health.

@@ -3,6 +3,7 @@ package lint_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,6 +107,15 @@ func TestPodsOfOperators(t *testing.T) {
 		require.Len(t, found, 1)
 		require.Equal(t, "matches no pod of the input. An operator may make such pods for Game a: "+
 			"whether the budget allows a disruption is not known", found[0].Message)
+	}
+	for games, want := range map[string]string{
+		game("Game", "x") + game("Act", "web") + game("Zoo", "web"): "Act web", // by its name
+		game("Zoo", "web") + game("Act", "web") + game("Game", "x"): "Act web",
+		game("Zoo", "web") + game("Game", "x"):                      "Game x",
+	} {
+		found := lint.Check(read(t, strings.ReplaceAll(games, "name: web, "+own, "name: web")+budget("maxUnavailable: 1", web))).Findings
+		require.Len(t, found, 1)
+		require.Contains(t, found[0].Message, " for "+want+":")
 	}
 	require.Empty(t, lint.Check(read(t, game("Game", "a")+deployment("3")+"---\n"+budget("maxUnavailable: 1", web))).Findings,
 		"other pods are there")
