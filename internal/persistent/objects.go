@@ -76,15 +76,21 @@ type renewal[T any, P snapshot.Object[T]] struct {
 	made   *Objects[T, P]
 }
 
-// edit is called for each collection that is made from o. It returns o in the new pass, or nil for the first one.
-func (r *renewal[T, P]) edit(o *Objects[T, P]) *Objects[T, P] {
+// next is what a collection that is made from o begins with: o in the new pass, or, for the first one, o as it is.
+func (r *renewal[T, P]) next(o Objects[T, P]) Objects[T, P] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.edited && r.made == nil {
+	o.renewal = nil // it is of the collection before
+	if !r.edited {
+		r.edited = true
+		return o
+	}
+	if r.made == nil {
 		r.made = o.inNewPass()
 	}
-	r.edited = true
-	return r.made
+	next := *r.made
+	next.hasNil, next.nameless = o.hasNil, o.nameless
+	return next
 }
 
 // madeFor returns o in the new pass that another collection was made from, or nil if that one has another pass.
@@ -432,12 +438,7 @@ func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, 
 // replaced objects: the only object, or the versions.
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
 	if r := e.next.renewal; r != nil {
-		if made := r.edit(&e.next); made != nil {
-			hasNil, nameless := e.next.hasNil, e.next.nameless
-			e.next = *made
-			e.next.hasNil, e.next.nameless = hasNil, nameless
-		}
-		e.next.renewal = nil // it is of the collection before
+		e.next = r.next(e.next)
 	}
 	first, inBase := e.next.base.only[name]
 	object, touched := e.next.changed.Get(name)

@@ -382,12 +382,17 @@ func TestBranchesShareAPass(t *testing.T) {
 		require.Equal(t, n, x.Count(7, 2*n))
 		passes := map[*pass[corev1.Pod, *corev1.Pod]]bool{}
 		looks = 0
-		for range 10 {
+		for b := range 10 {
 			branch, of := o, x
 			for i := range 5 {
-				next, changes := branch.With([]*corev1.Pod{pod(fmt.Sprint("new", i), "")})
+				with := []*corev1.Pod{pod(fmt.Sprint("new", i), "")}
+				if i == 0 && b%3 == 2 {
+					with = append(with, nil)
+				}
+				next, changes := branch.With(with)
 				branch, of = next, of.With(next, changes)
 			}
+			require.Equal(t, b%3 == 2, branch.Unnamed("") != nil, "a nil pointer of one is none of the others")
 			require.Equal(t, n+5, of.Count(7, 2*n))
 			require.Len(t, slices.Collect(of.Find(7)), n+5)
 			passes[branch.base] = true
