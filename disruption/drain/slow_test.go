@@ -179,6 +179,32 @@ func (w *slowDrainer) wait() bool {
 	}
 }
 
+// unsettled is the snapshot of a cluster in which evictions may have been granted whose pods are still there, and in
+// which some scales may not be known.
+func unsettled(r *rand.Rand, c samplecluster.Cluster) disruption.Snapshot {
+	s := c.Snapshot
+	if r.IntN(3) == 0 {
+		// Such pods count again one after the other.
+		for _, b := range s.Budgets {
+			b.Status.ObservedGeneration, b.Status.DisruptedPods = b.Generation, map[string]metav1.Time{}
+			for _, p := range s.Pods {
+				if p.Namespace == b.Namespace && r.IntN(2) == 0 {
+					b.Status.DisruptedPods[p.Name] = ago(time.Duration(r.IntN(4)) * 30 * time.Second)
+				}
+			}
+		}
+	}
+	if r.IntN(3) == 0 {
+		s.ReplicaSets, s.StatefulSets = samplecluster.SomeOf(r, s.ReplicaSets), samplecluster.SomeOf(r, s.StatefulSets)
+		for n := range s.Answers {
+			if r.IntN(2) == 0 {
+				delete(s.Answers, n)
+			}
+		}
+	}
+	return s
+}
+
 // What a drain remembers changes nothing of what it answers.
 func TestDrainWithoutShortcuts(t *testing.T) {
 	outcomes, waited := map[Outcome]int{}, 0
@@ -186,26 +212,7 @@ func TestDrainWithoutShortcuts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		c := samplecluster.New(r, now)
 		c.WithTemplates(r)
-		s := c.Snapshot
-		if r.IntN(3) == 0 {
-			// Evictions that were granted and whose pods are still there: they count again one after the other.
-			for _, b := range s.Budgets {
-				b.Status.ObservedGeneration, b.Status.DisruptedPods = b.Generation, map[string]metav1.Time{}
-				for _, p := range s.Pods {
-					if p.Namespace == b.Namespace && r.IntN(2) == 0 {
-						b.Status.DisruptedPods[p.Name] = ago(time.Duration(r.IntN(4)) * 30 * time.Second)
-					}
-				}
-			}
-		}
-		if r.IntN(3) == 0 {
-			s.ReplicaSets, s.StatefulSets = samplecluster.SomeOf(r, s.ReplicaSets), samplecluster.SomeOf(r, s.StatefulSets)
-			for n := range s.Answers {
-				if r.IntN(2) == 0 {
-					delete(s.Answers, n)
-				}
-			}
-		}
+		s := unsettled(r, c)
 		o := Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, MaxRounds: max(0, r.IntN(10)-6)}
 		if r.IntN(6) == 0 {
 			o.Budgets = AsWritten
@@ -256,4 +263,92 @@ func contents(x *disruption.Index, c samplecluster.Cluster) []any {
 		all = append(all, status)
 	}
 	return all
+}
+
+// slowWaves forms waves without what a planner remembers. Each wave has a planner of its own, which knows nothing of
+// earlier waves, asks about each node, and simulates it beside all nodes that the wave has.
+func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index) {
+	o.inventory, _ = newInventory(x, o.Options)
+	left, _, _ := o.known(x, sortedOnce(nodes))
+	planners := func() *planner {
+		p := newPlanner(x, left, o)
+		for _, c := range p.left() {
+			clear(c.asks)
+			c.sharesRoom = true
+		}
+		return p
+	}
+	var plan Plan
+	for more := true; more; {
+		more = false
+		for _, of := range planners().groups {
+			for {
+				p := planners()
+				i := slices.IndexFunc(p.groups, func(g *group) bool { return g.name == of.name })
+				if i < 0 {
+					break
+				}
+				wave, formed := p.next(p.groups[i])
+				if !formed {
+					break
+				}
+				plan.Waves = append(plan.Waves, wave)
+				more = true
+				x, o.inventory = p.x, p.o.inventory
+				left = slices.DeleteFunc(left, func(n string) bool { return slices.Contains(wave.Nodes, n) })
+			}
+		}
+	}
+	plan.Blocked = each(x, left, o.Options)
+	return plan, x
+}
+
+// What a planner remembers changes nothing of the waves.
+func TestWavesWithoutShortcuts(t *testing.T) {
+	waves, blocked, several := 0, 0, 0
+	for seed := range seed.Each(t, 1000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		c := samplecluster.New(r, now)
+		c.WithTemplates(r)
+		c.Nodes = nil
+		for i := range 2 + r.IntN(7) {
+			c.Nodes = append(c.Nodes, "node-"+string(rune('a'+i)))
+		}
+		for _, p := range c.Pods {
+			p.Spec.NodeName = c.Nodes[r.IntN(len(c.Nodes))]
+		}
+		o := WaveOptions{Options: Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: r.IntN(8) > 0},
+			MaxNodes: max(0, r.IntN(6)-2), Rounds: r.IntN(5) - 1}
+		if r.IntN(6) == 0 {
+			o.Budgets = AsWritten
+		}
+		if r.IntN(3) == 0 {
+			o.Options.Nodes = c.WithNodes(r)
+		}
+		if r.IntN(3) == 0 {
+			o.GroupOf = func(node string) string { return []string{"east", "west"}[node[len(node)-1]%2] }
+		}
+		s := unsettled(r, c)
+		if r.IntN(3) == 0 {
+			for _, rs := range s.ReplicaSets { // which may have more pods than they want
+				rs.Spec.Replicas = ptr.To(int32(r.IntN(3)))
+			}
+		}
+		x := disruption.NewIndex(s, disruption.Options{})
+		got, after, _ := Waves(x, c.Nodes, o)
+		want, wanted := slowWaves(x, c.Nodes, o)
+		if diff := gocmp.Diff(want, got, cmpopts.EquateErrors(), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("seed %d, %+v: -without shortcuts +with:\n%s", seed, o, diff)
+		}
+		if diff := gocmp.Diff(contents(wanted, c), contents(after, c), cmpopts.EquateErrors()); diff != "" {
+			t.Fatalf("seed %d, %+v, the index afterwards: -without shortcuts +with:\n%s", seed, o, diff)
+		}
+		waves, blocked = waves+len(got.Waves), blocked+len(got.Blocked)
+		for _, w := range got.Waves {
+			several += min(1, len(w.Nodes)-1)
+		}
+	}
+	require.Positive(t, waves)
+	require.Positive(t, blocked)
+	require.Positive(t, several, "waves of several nodes")
 }
