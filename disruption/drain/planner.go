@@ -366,6 +366,11 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 		if p.failed > mayFail*(p.drained+pods) {
 			break
 		}
+		// It drained alone before an earlier wave. If it does not any more, that says nothing about its budgets.
+		if now := p.played([]*candidate{left}); !now.drained() {
+			p.noteRefusal(left, now)
+			continue
+		}
 		by := failed.inTheWay()
 		row = slices.DeleteFunc(row, func(c *candidate) bool {
 			return slices.ContainsFunc(c.budgets, func(b any) bool { return by[b.(types.NamespacedName)] })

@@ -10,9 +10,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
@@ -303,13 +306,55 @@ func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disru
 	return plan, x
 }
 
+// crowded is a cluster of a few workloads with pods on many nodes, and budgets that keep most nodes apart.
+func crowded(r *rand.Rand) samplecluster.Cluster {
+	c := samplecluster.Cluster{Snapshot: disruption.Snapshot{Now: now}}
+	for i := range 1 + r.IntN(4) {
+		name := "w" + string(rune('0'+i))
+		labels := map[string]string{"app": name}
+		meta := metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}
+		pods := 2 + r.IntN(6)
+		set := &appsv1.ReplicaSet{ObjectMeta: meta}
+		set.Spec.Replicas = ptr.To(int32(max(1, pods-r.IntN(4)/3)))
+		set.Spec.Template.Labels = labels
+		c.ReplicaSets = append(c.ReplicaSets, set)
+		for range 1 + r.IntN(4)/3 {
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: meta}
+			b.Name += string(rune('a' + len(c.Budgets)))
+			b.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+			b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1 + r.Int32N(2)))
+			c.Budgets = append(c.Budgets, b)
+		}
+		for n := range pods {
+			p := &corev1.Pod{ObjectMeta: meta}
+			p.Name += "-" + string(rune('0'+n))
+			p.UID = types.UID(p.Name)
+			p.Labels = labels
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+			p.Status.Phase = corev1.PodRunning
+			ready := corev1.ConditionTrue
+			if r.IntN(6) == 0 {
+				ready = corev1.ConditionFalse
+			}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+			c.Pods = append(c.Pods, p)
+		}
+	}
+	return c
+}
+
 // What a planner remembers changes nothing of the waves.
 func TestWavesWithoutShortcuts(t *testing.T) {
 	waves, blocked, several := 0, 0, 0
 	for seed := range seed.Each(t, 1000) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		c := samplecluster.New(r, now)
-		c.WithTemplates(r)
+		r := rand.New(rand.NewPCG(seed, 4))
+		var c samplecluster.Cluster
+		if r.IntN(2) == 0 {
+			c = crowded(r)
+		} else {
+			c = samplecluster.New(r, now)
+			c.WithTemplates(r)
+		}
 		c.Nodes = nil
 		for i := range 2 + r.IntN(7) {
 			c.Nodes = append(c.Nodes, "node-"+string(rune('a'+i)))
