@@ -367,8 +367,7 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 			break
 		}
 		// It drained alone before an earlier wave. If it does not any more, that says nothing about its budgets.
-		if now := p.played([]*candidate{left}); !now.drained() {
-			p.noteRefusal(left, now)
+		if left.alone = false; !p.drainsAlone(left) {
 			continue
 		}
 		by := failed.inTheWay()
