@@ -135,6 +135,41 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// A node with a pod that fits nowhere else neither ends a wave nor has the wave formed again.
+func TestGrowthWithStuckNodes(t *testing.T) {
+	for _, maxNodes := range []int{0, 20} {
+		var looked [2]int
+		for i, nodes := range []int{40, 80} {
+			x, names, o := everySecondStuck(nodes)
+			o.MaxNodes = maxNodes
+			o.SkipPod = func(*corev1.Pod) bool { looked[i]++; return false }
+			plan, _, err := drain.Waves(x, names, o)
+			require.NoError(t, err)
+			require.Less(t, len(plan.Waves), nodes/6, "nodes that drain are together although others between them do not")
+			for _, d := range plan.Blocked {
+				require.NotEqual(t, drain.Now, d.Outcome, d.Node)
+			}
+		}
+		t.Log("pods looked at:", looked)
+		require.LessOrEqual(t, looked[1]*10, looked[0]*30)
+	}
+}
+
+// everySecondStuck has three pods on each node, and on every second node one that fits nowhere else, as with a local volume.
+func everySecondStuck(nodes int) (*disruption.Index, []string, drain.WaveOptions) {
+	s := threePods(nodes, false, far)
+	for i := 0; i < len(s.Pods); i += 2 {
+		s.Pods[i].Spec.NodeSelector = map[string]string{corev1.LabelHostname: s.Pods[i].Spec.NodeName}
+	}
+	o := drain.WaveOptions{Options: drain.Options{Nodes: withRoom(s, nodes, 3)}}
+	var names []string
+	for _, n := range o.Nodes {
+		n.Labels = map[string]string{corev1.LabelHostname: n.Name}
+		names = append(names, n.Name)
+	}
+	return disruption.NewIndex(s, disruption.Options{}), names, o
+}
+
 // A budget with too many entries in its status refuses all pods of a node at once: they are not asked about one by one.
 func TestForbiddenOnce(t *testing.T) {
 	made := func(nodes int) int {

@@ -178,16 +178,20 @@ func (p *planner) next(g *group) (Wave, bool) {
 	nodes := form(row)
 	w := p.played(nodes)
 	for !w.drained() {
-		n, failed := p.longest(nil, nodes)
 		// What was refused together with nodes that do not end up in the wave may be allowed without them.
 		p.forget()
-		if n > 0 && failed.leavesPending() { // these drain together, and have room
-			nodes = nodes[:n]
+		together := []*candidate(nil)
+		if w.leavesPending() { // with nodes, what several rounds find has room together
+			together = p.severalRounds(nodes)
+			row = without(row, nodes)
 		} else {
 			// The nodes were simulated one after the other, or only some of them together, and their order makes a
 			// difference. It does for pods that go without asking a budget although the budget counts them as healthy: only
-			// kubelets write such a status. Or the pods of this node find no other node.
-			row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == nodes[n] })
+			// kubelets write such a status.
+			n, _ := p.longest(nil, nodes)
+			row = without(row, nodes[n:n+1])
+		}
+		if nodes = together; len(nodes) == 0 {
 			nodes = form(row)
 		}
 		w = p.played(nodes)
@@ -198,16 +202,14 @@ func (p *planner) next(g *group) (Wave, bool) {
 	slices.SortFunc(nodes, byName)
 	formed := Wave{Group: g.name}
 	drains := make([]Drain, len(nodes))
-	in := map[*candidate]bool{}
 	for i, c := range nodes {
 		drains[i], _ = sorted(p.x, c.name, p.o.Options)
 		formed.Nodes = append(formed.Nodes, c.name)
-		in[c] = true
 		p.drained += c.pods
 	}
 	w.settleOutcomes(drains, false)
 	formed.Drains = drains
-	g.left = slices.DeleteFunc(g.left, func(c *candidate) bool { return in[c] })
+	g.left = without(g.left, nodes)
 	for budget := range w.touched {
 		p.changed[budget]++
 	}
@@ -224,6 +226,15 @@ func (p *planner) next(g *group) (Wave, bool) {
 		p.lookAgain(w.placement)
 	}
 	return formed, true
+}
+
+// without is the row without some of its nodes.
+func without(row, some []*candidate) []*candidate {
+	in := map[*candidate]bool{}
+	for _, c := range some {
+		in[c] = true
+	}
+	return slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return in[c] })
 }
 
 // lookAgain looks again at the nodes that have other pods than before.
@@ -277,7 +288,8 @@ func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
 		if p.full(wave) {
 			break
 		}
-		if p.refusesAgain(c) {
+		// A node whose pods find no other node would take from the budgets what other nodes need.
+		if p.refusesAgain(c) || p.o.checksNodes() && !p.drainsAlone(c) {
 			continue
 		}
 		w := p.drainer(x, []*candidate{c})
