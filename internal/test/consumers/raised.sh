@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds the consumers with the libraries of the oldest and the newest supported minor release of Kubernetes, its first
-# patch, and fails if requiring this module raises the version of any module that they had before it. Runs their tests,
-# and those of clientgo and controllerruntime, with the newest minor; their own go.mod has the oldest. Each minor takes
-# minutes to compile, so those between are built and tested with EACH=1 only.
+# Fails if requiring this module raises the version of any module that the consumers had before it, with the libraries of
+# each supported minor release of Kubernetes in its first patch. Runs the tests of the consumers, of clientgo and of
+# controllerruntime with the newest minor, in the patch whose controllers run beside ours: go.work has it, too, so Kubernetes'
+# libraries are compiled once. Their own go.mod has the oldest minor. With EACH=1, the consumers are built and all tests run with the first
+# patch of each minor, which takes minutes of the compiler each.
 set -euo pipefail
 export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")"
 repository=$(cd ../../.. && pwd)
-oldest=$(awk '!/^#/ && NF { print $1; exit }' ../../../.ci/kubernetes)
 newest=$(awk '!/^#/ && NF { minor = $1 } END { print minor }' ../../../.ci/kubernetes)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -20,22 +20,21 @@ versions() {
 	} | sort
 }
 
-# Runs the tests of a module with these requirements, and leaves its go.mod as it is.
+# Runs the tests of a module with Kubernetes' libraries of this version, and leaves its go.mod as it is.
 tests() {
-	local module=$1 own=$scratch/tests
-	shift
+	local module=$1 libraries=$2 own=$scratch/tests
+	shift 2
 	cp "$repository/$module/go.mod" "$own.mod"
 	cp "$repository/$module/go.sum" "$own.sum"
 	(
 		cd "$repository/$module"
-		go get -modfile="$own.mod" "$@" 2>/dev/null
+		go get -modfile="$own.mod" "k8s.io/api@$libraries" "k8s.io/apimachinery@$libraries" "k8s.io/client-go@$libraries" "$@" 2>/dev/null
 		go mod tidy -modfile="$own.mod" 2>/dev/null
 		go test -vet=off -modfile="$own.mod" ./...
 	)
 }
 
-while read -r minor _ runtime; do
-	[ "$minor" = "$oldest" ] || [ "$minor" = "$newest" ] || [ -n "${EACH:-}" ] || continue
+while read -r minor release runtime; do
 	libraries=v0.${minor#1.}.0
 	echo "-- client-go $libraries, controller-runtime v$runtime.0"
 	consumer=$scratch/$minor
@@ -64,13 +63,16 @@ while read -r minor _ runtime; do
 
 	raised=$(join "$scratch/before" "$scratch/after" | awk '$2 != $3 { print "   " $1 " " $2 " -> " $3 }')
 	[ -z "$raised" ] || { printf 'requiring this module raises\n%s\n' "$raised" >&2; exit 1; }
-	go build -C "$consumer" ./...
+	go list -C "$consumer" -deps ./... >/dev/null # no package is missing, and none is internal to this module
+	[ -z "${EACH:-}" ] || go build -C "$consumer" ./...
 	grep -E '^(k8s\.io|sigs\.k8s\.io/controller-runtime)' "$scratch/after" | tr '\n' ';' && echo
 
-	[ "$minor" != "$oldest" ] || continue
 	# The tests, where they are.
-	k8s=("k8s.io/api@$libraries" "k8s.io/apimachinery@$libraries" "k8s.io/client-go@$libraries")
-	tests internal/test/consumers "${k8s[@]}" "sigs.k8s.io/controller-runtime@v$runtime.0"
-	tests clientgo "${k8s[@]}"
-	tests controllerruntime "${k8s[@]}" "sigs.k8s.io/controller-runtime@v$runtime.0"
+	if [ -z "${EACH:-}" ]; then
+		[ "$minor" = "$newest" ] || continue
+		[ "$release" = - ] || libraries=v0.${release#v1.}
+	fi
+	tests internal/test/consumers "$libraries" "sigs.k8s.io/controller-runtime@v$runtime.0"
+	tests clientgo "$libraries"
+	tests controllerruntime "$libraries" "sigs.k8s.io/controller-runtime@v$runtime.0"
 done < <(grep -v '^#' ../../../.ci/kubernetes | grep .)
