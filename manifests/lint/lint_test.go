@@ -176,7 +176,8 @@ func TestBuiltinRights(t *testing.T) {
 		{"edit does not impersonate users", "edit", `{verbs: [impersonate], apiGroups: [""], resources: [users]}`, []lint.Code{lint.AggregationGrantsEscalate}},
 		{"escalate", "admin", `{verbs: [escalate], apiGroups: [rbac.authorization.k8s.io], resources: [roles]}`, []lint.Code{lint.AggregationGrantsEscalate}},
 		{"every group", "view", `{verbs: [get], apiGroups: ["*"], resources: [widgets]}`, []lint.Code{lint.AggregationGrantsWildcard}},
-		{"every resource of a group that the input does not define", "view", `{verbs: [get], apiGroups: [example.com], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"every resource of Kubernetes' groups", "view", `{verbs: [get], apiGroups: [apps], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"every resource of a protected group", "view", `{verbs: [get], apiGroups: [metrics.k8s.io], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every URL", "view", `{verbs: [get], nonResourceURLs: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"no label of an aggregated role", "nobody", `{verbs: ["*"], apiGroups: ["*"], resources: ["*"]}`, nil},
 	} {
@@ -194,22 +195,25 @@ func TestReadOnlyWildcardOfTheChartsOwnGroup(t *testing.T) {
 		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: team, labels: {rbac.authorization.k8s.io/aggregate-to-view: \"true\"}}\nrules: [" + rule + "]\n"
 	}
 	for _, tc := range []struct {
-		name, rule string
-		finds      bool
+		name, rule             string
+		defined, withoutTheCRD lint.Code
 	}{
-		{"reads its own group", `{verbs: [get, list, watch], apiGroups: [example.com], resources: ["*"]}`, false},
-		{"writes its own group", `{verbs: [get, create], apiGroups: [example.com], resources: ["*"]}`, true},
-		{"every verb", `{verbs: ["*"], apiGroups: [example.com], resources: ["*"]}`, true},
-		{"another group, too", `{verbs: [get], apiGroups: [example.com, apps], resources: ["*"]}`, true},
-		{"every group", `{verbs: [get], apiGroups: ["*"], resources: ["*"]}`, true},
-		{"every URL", `{verbs: [get], nonResourceURLs: ["*"]}`, true},
+		{"reads its own group", `{verbs: [get, list, watch], apiGroups: [example.com], resources: ["*"]}`, "", lint.AggregationGroupUnknown},
+		{"and one that it does not define", `{verbs: [get], apiGroups: [example.com, example.org], resources: ["*"]}`, lint.AggregationGroupUnknown, lint.AggregationGroupUnknown},
+		{"and one of Kubernetes", `{verbs: [get], apiGroups: [example.org, apps], resources: ["*"]}`, lint.AggregationGrantsWildcard, lint.AggregationGrantsWildcard},
+		{"and the first one", `{verbs: [get], apiGroups: ["", example.com], resources: ["*"]}`, lint.AggregationGrantsWildcard, lint.AggregationGrantsWildcard},
+		{"writes its own group", `{verbs: [get, create], apiGroups: [example.com], resources: ["*"]}`, lint.AggregationGrantsWildcard, lint.AggregationGrantsWildcard},
+		{"every verb", `{verbs: ["*"], apiGroups: [example.com], resources: ["*"]}`, lint.AggregationGrantsWildcard, lint.AggregationGrantsWildcard},
+		{"every group", `{verbs: [get], apiGroups: ["*"], resources: ["*"]}`, lint.AggregationGrantsWildcard, lint.AggregationGrantsWildcard},
+		{"every URL", `{verbs: [get], nonResourceURLs: ["*"]}`, lint.AggregationGrantsWildcard, lint.AggregationGrantsWildcard},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var want []lint.Code
-			if tc.finds {
-				want = []lint.Code{lint.AggregationGrantsWildcard}
+			if tc.defined != "" {
+				want = []lint.Code{tc.defined}
 			}
 			require.Equal(t, want, codesOf(lint.Check(read(t, role(tc.rule)+definition)).Findings))
+			require.Equal(t, []lint.Code{tc.withoutTheCRD}, codesOf(lint.Check(read(t, role(tc.rule))).Findings))
 		})
 	}
 }

@@ -41,7 +41,10 @@ func (l *linter) roles() {
 		}
 		for _, c := range e.Rules {
 			code := dangerOf(c.Rule, before)
-			if code == "" || code == AggregationGrantsWildcard && readsOnly(c.Rule, own) {
+			if code == AggregationGrantsWildcard && readsOnly(c.Rule) {
+				code = dangerOfReading(c.Rule.APIGroups, own)
+			}
+			if code == "" {
 				continue
 			}
 			for _, name := range c.From {
@@ -72,6 +75,9 @@ func (l *linter) roles() {
 		}
 		if g.position >= 0 {
 			field = fmt.Sprintf("rules[%d]", g.position)
+		}
+		if g.code == AggregationGroupUnknown {
+			says += ". The CustomResourceDefinitions of its API groups are not all in the input"
 		}
 		l.find(g.code, rbacaggregate.Key(g.from), field, fmt.Sprintf(says, list(to, 3), g.rule))
 	}
@@ -152,20 +158,32 @@ func (l *linter) ownGroups() map[string]bool {
 
 var customResourceDefinition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// readsOnly reports whether a rule only allows reading of kinds in these groups: whoever defines the kinds may let
-// everybody read them.
-func readsOnly(r rbacv1.PolicyRule, groups map[string]bool) bool {
+// readsOnly reports whether a rule only allows reading objects.
+func readsOnly(r rbacv1.PolicyRule) bool {
 	for _, verb := range r.Verbs {
 		if verb != "get" && verb != "list" && verb != "watch" {
 			return false
 		}
 	}
-	for _, group := range r.APIGroups {
-		if !groups[group] {
-			return false
+	return len(r.NonResourceURLs) == 0
+}
+
+// dangerOfReading is the code of a rule with a wildcard that only allows reading in these API groups. Whoever defines
+// kinds may let everybody read them.
+func dangerOfReading(groups []string, own map[string]bool) Code {
+	var found Code
+	for _, group := range groups {
+		// Kubernetes' own groups have no dot, or end in k8s.io, which the API server protects.
+		custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+		switch {
+		case own[group]:
+		case custom:
+			found = AggregationGroupUnknown
+		default:
+			return AggregationGrantsWildcard
 		}
 	}
-	return len(r.NonResourceURLs) == 0
+	return found
 }
 
 // dangerOf is the code of a dangerous rule, and empty for any other rule. A wildcard is always dangerous. Escalation

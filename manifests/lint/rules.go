@@ -36,6 +36,7 @@ const (
 	AggregationGrantsWildcard  Code = "AggregationGrantsWildcard"
 	AggregationGrantsEscalate  Code = "AggregationGrantsEscalate"
 	AggregationGrantsSecrets   Code = "AggregationGrantsSecrets"
+	AggregationGroupUnknown    Code = "AggregationGroupUnknown"
 	AggregationOverwritesRules Code = "AggregationOverwritesRules"
 	ClaimTemplateMissing       Code = "ClaimTemplateMissing"
 	ServiceCIDRsOverlap        Code = "ServiceCIDRsOverlap"
@@ -73,6 +74,8 @@ var rules = []Rule{
 	{AggregationGrantsWildcard, Error, "aggregation adds a rule with a wildcard to a ClusterRole"},
 	{AggregationGrantsEscalate, Error, "aggregation adds escalate, bind or impersonate to a ClusterRole"},
 	{AggregationGrantsSecrets, Warning, "aggregation adds access to Secrets to a ClusterRole"},
+	{AggregationGroupUnknown, Info,
+		"aggregation adds reading all of an API group whose CustomResourceDefinitions are not in the input"},
 	{AggregationOverwritesRules, Warning,
 		"aggregation removes rules that are written in a ClusterRole with an aggregationRule"},
 	{ClaimTemplateMissing, Error, "a pod names a ResourceClaimTemplate that is not in the input"},
