@@ -178,6 +178,7 @@ func TestBuiltinRights(t *testing.T) {
 		{"every group", "view", `{verbs: [get], apiGroups: ["*"], resources: [widgets]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every resource of Kubernetes' groups", "view", `{verbs: [get], apiGroups: [apps], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every resource of a protected group", "view", `{verbs: [get], apiGroups: [metrics.k8s.io], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"every resource of another protected group", "view", `{verbs: [get], apiGroups: [kubernetes.io], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every URL", "view", `{verbs: [get], nonResourceURLs: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"no label of an aggregated role", "nobody", `{verbs: ["*"], apiGroups: ["*"], resources: ["*"]}`, nil},
 	} {

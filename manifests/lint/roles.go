@@ -169,21 +169,27 @@ func readsOnly(r rbacv1.PolicyRule) bool {
 }
 
 // dangerOfReading is the code of a rule with a wildcard that only allows reading in these API groups. Whoever defines
-// kinds may let everybody read them.
+// kinds may let everybody read them. An API group without definitions may be of an aggregated API server, in which get
+// may do more than read.
 func dangerOfReading(groups []string, own map[string]bool) Code {
 	var found Code
 	for _, group := range groups {
-		// Kubernetes' own groups have no dot, or end in k8s.io, which the API server protects.
-		custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 		switch {
 		case own[group]:
-		case custom:
-			found = AggregationGroupUnknown
-		default:
+		case ofKubernetes(group):
 			return AggregationGrantsWildcard
+		default:
+			found = AggregationGroupUnknown
 		}
 	}
 	return found
+}
+
+// ofKubernetes reports whether an API group may be of Kubernetes: it has no dot, as "" and "apps", or its name is
+// protected (upstream: IsProtectedCommunityGroup in apiextensions-apiserver). So is the wildcard, which has no dot.
+func ofKubernetes(group string) bool {
+	return !strings.Contains(group, ".") ||
+		strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
 }
 
 // dangerOf is the code of a dangerous rule, and empty for any other rule. A wildcard is always dangerous. Escalation

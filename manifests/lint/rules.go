@@ -74,7 +74,7 @@ var rules = []Rule{
 	{AggregationGrantsWildcard, Error, "aggregation adds a rule with a wildcard to a ClusterRole"},
 	{AggregationGrantsEscalate, Error, "aggregation adds escalate, bind or impersonate to a ClusterRole"},
 	{AggregationGrantsSecrets, Warning, "aggregation adds access to Secrets to a ClusterRole"},
-	{AggregationGroupUnknown, Info,
+	{AggregationGroupUnknown, Warning,
 		"aggregation adds reading all of an API group whose CustomResourceDefinitions are not in the input"},
 	{AggregationOverwritesRules, Warning,
 		"aggregation removes rules that are written in a ClusterRole with an aggregationRule"},
