@@ -180,7 +180,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 	for !w.drained() {
 		// What was refused together with nodes that do not end up in the wave may be allowed without them.
 		p.forget()
-		together := []*candidate(nil)
+		var together []*candidate
 		if w.leavesPending() { // with nodes, what several rounds find has room together
 			together = p.severalRounds(nodes)
 			row = without(row, nodes)

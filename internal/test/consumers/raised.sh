@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Fails if requiring this module raises the version of any module that the consumers had before it, with the libraries of
 # each supported minor release of Kubernetes in its first patch. Runs the tests of the consumers, of clientgo and of
-# controllerruntime with the newest minor, in the patch whose controllers run beside ours: go.work has it, too, so Kubernetes'
-# libraries are compiled once. Their own go.mod has the oldest minor. With EACH=1, the consumers are built and all tests run with the first
-# patch of each minor, which takes minutes of the compiler each.
+# controllerruntime with the newest minor, in the patch whose controllers run beside ours: go.work has it, too, so
+# Kubernetes' libraries are compiled once. The modules' own go.mod has the oldest minor. With EACH=1, builds the consumers
+# and runs all tests with the first patch of each minor, which takes minutes of the compiler each.
 set -euo pipefail
 export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")"
