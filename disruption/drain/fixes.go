@@ -456,8 +456,7 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 		}
 		another.Status.Conditions[0].Status = corev1.ConditionTrue
 		if f.o.checksNodes() {
-			var why string
-			if another.Spec.NodeName, why = placement.place(another); why != "" {
+			if another.Spec.NodeName, _ = placement.place(another); another.Spec.NodeName == "" {
 				return nil // more replicas find no node
 			}
 		}

@@ -58,8 +58,14 @@ type search struct {
 	takers int
 	// refuse are changed nodes that take no such pod until pods leave them.
 	refuse map[int]bool
-	// message is why there is no node.
+	// none is why there is no node.
+	none unplaced
+}
+
+// unplaced is why a pod finds no node. always: room on the nodes would not help.
+type unplaced struct {
 	message string
+	always  bool
 }
 
 // newPlacement begins with the nodes as they are in the inventory. The nodes of the drain are cordoned.
@@ -88,13 +94,13 @@ func (p *placement) roundEnds(x *disruption.Index, gone []*corev1.Pod) {
 		p.change(i, roomOf(x, p.inventory.nodes[i].Node, leaves))
 		for _, s := range p.search {
 			delete(s.refuse, i)
-			s.message = ""
+			s.none = unplaced{}
 		}
 	}
 }
 
 // place returns the node that takes the pod, and counts the pod there. If there is none, it says why.
-func (p *placement) place(pod *corev1.Pod) (node, message string) {
+func (p *placement) place(pod *corev1.Pod) (node string, none unplaced) {
 	shape := p.inventory.shapeOf(pod)
 	s := p.search[shape]
 	if s == nil {
@@ -106,12 +112,12 @@ func (p *placement) place(pod *corev1.Pod) (node, message string) {
 		left := p.room(i).clone()
 		left.take(shape.requests, shape.ports)
 		p.change(i, left)
-		return p.inventory.nodes[i].Name, ""
+		return p.inventory.nodes[i].Name, unplaced{}
 	}
-	if s.message == "" {
-		s.message = p.unavailable(shape, pod)
+	if s.none.message == "" {
+		s.none = p.unavailable(shape, pod)
 	}
-	return "", s.message
+	return "", s.none
 }
 
 // next is the node with the fewest pods, of the nodes that take the pod.
@@ -178,7 +184,7 @@ func (p *placement) compare(a, b int) int {
 
 // unavailable counts the reasons of all nodes, as kube-scheduler does (upstream: FitError): the reasons of the
 // inventory, with other ones for the nodes that the drain has changed.
-func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
+func (p *placement) unavailable(s *shape, pod *corev1.Pod) unplaced {
 	reasons := maps.Clone(s.reasons) // of all nodes: there is no other taker
 	differ := maps.Clone(p.cordoned)
 	for i := range p.rooms {
@@ -193,9 +199,11 @@ func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
 		}
 	}
 	var texts []string
+	always := true
 	for reason, n := range reasons {
 		if n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", n, reason))
+			always = always && !isRoom(reason)
 		}
 	}
 	slices.Sort(texts)
@@ -203,5 +211,10 @@ func (p *placement) unavailable(s *shape, pod *corev1.Pod) string {
 	if len(texts) > 0 {
 		message += ": " + strings.Join(texts, ", ")
 	}
-	return message + "."
+	return unplaced{message + ".", always}
+}
+
+// isRoom reports whether a node that refuses a pod for this reason may take it after pods have left.
+func isRoom(reason string) bool {
+	return reason == portsTaken || reason == tooManyPods || reason == unclear || strings.HasPrefix(reason, insufficient)
 }

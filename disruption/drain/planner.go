@@ -38,7 +38,7 @@ type group struct {
 type candidate struct {
 	name string
 	pods int
-	// never: a pod needs a flag that is not set, or does not end.
+	// never: a pod needs a flag that is not set, or does not end, or fits on no other node.
 	never bool
 	// alone: a simulation has shown that it drains alone.
 	alone bool
@@ -397,6 +397,8 @@ func (p *planner) drainsAlone(c *candidate) bool {
 		w := p.played([]*candidate{c})
 		if c.alone = w.drained(); !c.alone {
 			p.noteRefusal(c, w)
+			// Each wave would ask again, since it changes the room, and search all nodes for the pod.
+			c.never = c.never || w.nodes[0].homeless && len(c.controllers) == 0
 		}
 	}
 	return c.alone

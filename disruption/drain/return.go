@@ -169,13 +169,14 @@ func (w *drainer) placed(pod, gone *corev1.Pod) *corev1.Pod {
 	if w.placement == nil {
 		return pod
 	}
-	node, why := w.placement.place(pod)
+	node, none := w.placement.place(pod)
 	if pod.Spec.NodeName = node; node != "" {
 		return pod
 	}
 	pod.Status.Phase, pod.Status.Conditions[0].Status = corev1.PodPending, corev1.ConditionFalse
 	if n := w.byName[gone.Spec.NodeName]; n != nil {
-		n.pending = append(n.pending, PendingPod{snapshot.KeyOf(gone), why})
+		n.pending = append(n.pending, PendingPod{snapshot.KeyOf(gone), none.message})
+		n.homeless = n.homeless || none.always
 	}
 	w.owners[*ownerOf(gone)].waitsFor(gone)
 	return pod

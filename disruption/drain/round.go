@@ -64,8 +64,9 @@ type nodeDrain struct {
 	// refused are the pods that kubectl drain gives up, since the answer is not 429. stay are the pods that wait when
 	// all is over.
 	refused, stay []RefusedPod
-	// pending are its pods whose replacement finds no node.
-	pending []PendingPod
+	// pending are its pods whose replacement finds no node. homeless: one would find none with more room either.
+	pending  []PendingPod
+	homeless bool
 	// unknown are the budgets that keep pods of the node and need a lookup.
 	unknown map[types.NamespacedName]bool
 }
