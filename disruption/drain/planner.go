@@ -223,8 +223,11 @@ func (p *planner) next(g *group) (Wave, bool) {
 	p.x = w.x
 	if w.placement != nil {
 		p.o.inventory = p.o.inventory.after(p.x, w.placement)
-		p.lookAgain(w.placement)
+		for i := range w.placement.rooms {
+			w.otherNodes[p.o.inventory.nodes[i].Name] = true
+		}
 	}
+	p.lookAgain(w.otherNodes)
 	return formed, true
 }
 
@@ -238,10 +241,10 @@ func without(row, some []*candidate) []*candidate {
 }
 
 // lookAgain looks again at the nodes that have other pods than before.
-func (p *planner) lookAgain(after *placement) {
+func (p *planner) lookAgain(nodes map[string]bool) {
 	for _, g := range p.groups {
 		for i, c := range g.left {
-			if n, found := after.inventory.find(c.name); found && after.rooms[n] != nil {
+			if nodes[c.name] {
 				g.left[i] = p.candidate(c.name)
 			}
 		}
@@ -333,6 +336,11 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	}
 	if w.leavesPending() {
 		c.refused[allRoom{}] = p.changed[allRoom{}]
+	}
+	if p.rounds > 1 { // budgets that let all pods go in the end may have taken a round
+		for _, b := range c.budgets {
+			c.refused[b] = p.changed[b]
+		}
 	}
 	for name := range w.inTheWay() {
 		c.refused[name] = p.changed[name]

@@ -211,6 +211,9 @@ func (w *drainer) settle(gone, back []*corev1.Pod, after *disruption.Index) {
 	var touched []types.NamespacedName
 	listed := map[types.NamespacedName]bool{}
 	for _, pod := range gone {
+		if w.byName[pod.Spec.NodeName] == nil {
+			w.otherNodes[pod.Spec.NodeName] = true
+		}
 		covering, known := w.covering[snapshot.KeyOf(pod)]
 		if !known {
 			covering = budgetsOf(w.x, pod)

@@ -40,8 +40,9 @@ type drainer struct {
 	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
 	waiting int
 	awake   map[types.NamespacedName]bool
-	// touched are the budgets that lost pods.
-	touched map[types.NamespacedName]bool
+	// touched are the budgets that lost pods, and otherNodes the nodes outside the drain that lost pods.
+	touched    map[types.NamespacedName]bool
+	otherNodes map[string]bool
 	// rechecks are when budgets let go of entries of their status.
 	rechecks *persistent.Edit[recheck, struct{}]
 
@@ -88,6 +89,8 @@ func newDrainer(x *disruption.Index, names []string, pods [][]*corev1.Pod, o Opt
 		stale:    map[types.NamespacedName]bool{},
 		touched:  map[types.NamespacedName]bool{},
 		byName:   map[string]*nodeDrain{},
+
+		otherNodes: map[string]bool{},
 	}
 	for i, on := range pods {
 		n := &nodeDrain{waiting: len(on)}

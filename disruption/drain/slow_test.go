@@ -346,7 +346,15 @@ func crowded(r *rand.Rand) samplecluster.Cluster {
 // What a planner remembers changes nothing of the waves.
 func TestWavesWithoutShortcuts(t *testing.T) {
 	waves, blocked, several := 0, 0, 0
-	for seed := range seed.Each(t, 1000) {
+	seeds := func(yield func(uint64) bool) {
+		// A pod that was being deleted goes with a wave of its StatefulSet, and its node needs a round less. The other node needs
+		// a round less since a budget that lets its pods go in the end has changed.
+		if !yield(9300779) || !yield(20970690) {
+			return
+		}
+		seed.Each(t, 1000)(yield)
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 4))
 		var c samplecluster.Cluster
 		if r.IntN(2) == 0 {
