@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -227,6 +228,9 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 	case err != nil:
 		name()
 		field, what := decodeError(err)
+		if empty, err := scheme.New(gvk); field == "" && err == nil {
+			field = unreadable(raw, reflect.TypeOf(empty))
+		}
 		d.fail(kind, field, what)
 		return d
 	}
