@@ -6,10 +6,10 @@
 // It validates nothing else, deletes no dependents and has no admission; Refuse simulates these.
 //
 // internal/test/e2e compares its answers with the answers of the real API server, for each action of the packages.
-// There are four known differences. Only an apply makes a manager of a field; a create or an update does not. An update
+// There are five known differences. Only an apply makes a manager of a field; a create or an update does not. An update
 // without a resourceVersion succeeds; the real API server rejects such an update of a PodDisruptionBudget. A write of a
 // status never changes anything else; the real API server also updates the labels of a PodDisruptionBudget. A deletion
-// answers with the object.
+// answers with the object. An apply that takes the last claim out of a pod's status does so, as in v1.36; v1.37 keeps it.
 package apiserver
 
 import (

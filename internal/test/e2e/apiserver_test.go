@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/internal/test/e2e/cluster"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -298,6 +300,9 @@ func podOfTwoManagers(ns string) *corev1.Pod {
 	return p
 }
 
+// lastName is the step in which the only name of a pod's status goes.
+const lastName = "the last one lets it go"
+
 func podSteps(uid types.UID) []step {
 	statuses := func(manager string, uid types.UID, names ...string) func(now, first apiserver.Object) purekube.Request {
 		return func(_, first apiserver.Object) purekube.Request {
@@ -316,14 +321,14 @@ func podSteps(uid types.UID) []step {
 			return r
 		}
 	}
-	return []step{
+	steps := []step{
 		{name: "two names", request: statuses("", uid, "a", "claim-a", "b", "claim-b"), code: 200},
 		{name: "the same again", request: statuses("", uid, "a", "claim-a", "b", "claim-b"), code: 200},
 		{name: "another manager's name", request: statuses("theirs", uid, "c", ""), code: 200},
 		{name: "one left out goes, the other manager's stays", request: statuses("", uid, "b", "claim-2"), code: 200},
 		{name: "both have it", request: statuses("", uid, "c", ""), code: 200},
 		{name: "one lets it go", request: statuses("theirs", uid), code: 200},
-		{name: "the last one lets it go", request: statuses("", uid), code: 200},
+		{name: lastName, request: statuses("", uid), code: 200},
 		{name: "with a status, an apply says nothing of the spec", request: func(now, first apiserver.Object) purekube.Request {
 			r := statuses("", uid, "a", "claim-a")(now, first)
 			r.Patch = bytes.Replace(r.Patch, []byte(`"status":`), []byte(`"spec":{"activeDeadlineSeconds":60},"status":`), 1)
@@ -341,6 +346,11 @@ func podSteps(uid types.UID) []step {
 		{name: "of a pod that came back", again: true, request: statuses("", uid, "a", "claim-a"), code: 422},
 		{name: "whoever it is", request: statuses("", "", "a", "claim-a"), code: 200},
 	}
+	if cluster.Release() == "v1.37" {
+		// The API server of v1.37 keeps the last names: it takes a status without any for the write of a client that does not know them.
+		steps = slices.DeleteFunc(steps, func(s step) bool { return s.name == lastName })
+	}
+	return steps
 }
 
 func claimSteps(types.UID) []step {

@@ -4,17 +4,19 @@
 #
 #   ./build.sh                what is missing
 #   ./build.sh kube-apiserver etcd     only these
+#   KUBERNETES=v1.37 ./build.sh        of the release in bins/v1.37.mod, into bin/v1.37
 set -euo pipefail
 export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")/bins"
 
-kubernetes=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
-etcd=$(go list -m -f '{{.Version}}' go.etcd.io/etcd/server/v3)
+file=${KUBERNETES:+-modfile=$KUBERNETES.mod}
+kubernetes=$(go list $file -m -f '{{.Version}}' k8s.io/kubernetes)
+etcd=$(go list $file -m -f '{{.Version}}' go.etcd.io/etcd/server/v3)
 minor=${kubernetes#v1.} minor=${minor%%.*}
 version=k8s.io/component-base/version
 # Without flags for the compiler: packages that the tests of other folders have compiled are not compiled again.
 flags=(-ldflags "-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=$minor")
-bin=$PWD/../bin
+bin=$PWD/../bin/${KUBERNETES:-}
 mkdir -p "$bin"
 
 declare -A package=(
@@ -35,7 +37,7 @@ for name in "${wanted[@]}"; do
     echo "$name ${release[$name]}: there"
     continue
   fi
-  go build "${flags[@]}" -o "$bin/$name" "${package[$name]}"
+  go build $file "${flags[@]}" -o "$bin/$name" "${package[$name]}"
   rm -f "$bin/.$name-"*
   touch "$stamp"
   echo "$name ${release[$name]}: built in $((SECONDS - started)) s, $(du -m "$bin/$name" | cut -f1) MB"

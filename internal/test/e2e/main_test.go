@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/purekube/purekube/internal/test/e2e/cluster"
 )
 
 // bin is where build.sh puts the binaries.
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	if bin, err = filepath.Abs("bin"); err != nil {
+	if bin, err = filepath.Abs(cluster.Binaries()); err != nil {
 		return 0, err
 	}
 	script := exec.Command("./build.sh", "etcd", "kube-apiserver")

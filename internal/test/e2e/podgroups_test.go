@@ -11,9 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,8 +27,13 @@ import (
 	"github.com/purekube/purekube/resourceclaim"
 )
 
-// podGroupVersion is the version of PodGroups that Kubernetes v1.36 serves.
-const podGroupVersion = "v1alpha2"
+// podGroupVersion is the version of PodGroups that the API server has: no version is in two minor releases.
+func podGroupVersion() string {
+	if cluster.Release() == "v1.37" {
+		return "v1beta1"
+	}
+	return "v1alpha2"
+}
 
 // inGroups are options for pods that name their PodGroup, which only clients of v1.36 and later know.
 var inGroups = resourceclaim.Options{PodGroupOf: func(p *corev1.Pod) string {
@@ -43,7 +49,7 @@ var inGroups = resourceclaim.Options{PodGroupOf: func(p *corev1.Pod) string {
 func TestPodGroup(t *testing.T) {
 	t.Parallel()
 	o := clientgo.SetOptions{
-		Controllers: []string{"resourceclaim"}, PodGroups: podGroupVersion,
+		Controllers: []string{"resourceclaim"}, PodGroups: podGroupVersion(),
 		PackageOptions: clientgo.PackageOptions{ResourceClaim: inGroups},
 	}
 	for name, run := range map[string]func(*testing.T, context.Context, *rest.Config) error{
@@ -59,7 +65,7 @@ func TestPodGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "--runtime-config=scheduling.k8s.io/"+podGroupVersion+"=true",
+			w := newWorld(t, "--runtime-config=scheduling.k8s.io/"+podGroupVersion()+"=true",
 				"--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true")
 			w.letReadPodGroups(t)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -77,16 +83,23 @@ func TestPodGroup(t *testing.T) {
 func claimOfAPodGroup(t *testing.T, w *world) {
 	ns := w.namespace(t, "group")
 	w.createTemplate(t, ns, "gpu")
-	groups := w.SchedulingV1alpha2().PodGroups(ns)
-	group, err := groups.Create(t.Context(), &schedulingv1alpha2.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: "train"},
-		Spec: schedulingv1alpha2.PodGroupSpec{
-			SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Basic: &schedulingv1alpha2.BasicSchedulingPolicy{}},
-			ResourceClaims:   []schedulingv1alpha2.PodGroupResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}},
-		},
-	}, metav1.CreateOptions{})
+	all, err := dynamic.NewForConfig(w.Config(cluster.Admin))
 	require.NoError(t, err)
-	require.Len(t, group.Spec.ResourceClaims, 1, "the API server keeps what the feature gate allows")
+	resource := clientgo.PodGroupsOf(podGroupVersion())
+	groups := all.Resource(resource).Namespace(ns)
+	group, err := groups.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": resource.GroupVersion().String(),
+		"kind":       "PodGroup",
+		"metadata":   map[string]any{"name": "train"},
+		"spec": map[string]any{
+			"schedulingPolicy": map[string]any{"basic": map[string]any{}},
+			"resourceClaims":   []any{map[string]any{"name": "gpu", "resourceClaimTemplateName": "gpu"}},
+		},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	kept, _, err := unstructured.NestedSlice(group.Object, "spec", "resourceClaims")
+	require.NoError(t, err)
+	require.Len(t, kept, 1, "the API server keeps what the feature gate allows")
 	pods := []string{"train-0", "train-1"}
 	for _, name := range pods {
 		_, err := w.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
@@ -102,10 +115,14 @@ func claimOfAPodGroup(t *testing.T, w *world) {
 		if err != nil {
 			return err
 		}
-		if len(g.Status.ResourceClaimStatuses) != 1 || g.Status.ResourceClaimStatuses[0].ResourceClaimName == nil {
-			return fmt.Errorf("the status of the PodGroup has %v", g.Status.ResourceClaimStatuses)
+		statuses, _, err := unstructured.NestedSlice(g.Object, "status", "resourceClaimStatuses")
+		if err != nil || len(statuses) != 1 {
+			return fmt.Errorf("the status of the PodGroup has %v", g.Object["status"])
 		}
-		name := *g.Status.ResourceClaimStatuses[0].ResourceClaimName
+		name, _, err := unstructured.NestedString(statuses[0].(map[string]any), "resourceClaimName")
+		if err != nil || name == "" {
+			return fmt.Errorf("the status of the PodGroup has %v", statuses)
+		}
 		for _, pod := range pods {
 			p, err := w.CoreV1().Pods(ns).Get(ctx, pod, metav1.GetOptions{})
 			if err != nil {

@@ -33,6 +33,12 @@ type Cluster struct {
 	etcd, apiserver *Process
 }
 
+// Release is the minor release of Kubernetes that the environment asks for, such as v1.37. "" is the release of bins/go.mod.
+func Release() string { return os.Getenv("KUBERNETES") }
+
+// Binaries is the folder into which build.sh puts what it builds of that release, seen from the folder of build.sh.
+func Binaries() string { return filepath.Join("bin", Release()) }
+
 // Start runs a cluster from the binaries in bin, with its files in folder and more flags for the API server, and
 // returns when it is ready.
 func Start(bin, folder string, flags ...string) (*Cluster, error) {

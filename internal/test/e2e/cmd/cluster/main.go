@@ -15,7 +15,7 @@ import (
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "kubeconfig", "`file` to write")
-	bin := flag.String("bin", "bin", "`folder` with etcd and kube-apiserver, which build.sh makes")
+	bin := flag.String("bin", cluster.Binaries(), "`folder` with etcd and kube-apiserver, which build.sh makes")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
