@@ -4,7 +4,7 @@
 #
 #   ./build.sh                what is missing
 #   ./build.sh kube-apiserver etcd     only these
-#   KUBERNETES=v1.37 ./build.sh        of the release in bins/v1.37.mod, into bin/v1.37
+#   KUBERNETES=v1.37 ./build.sh        of the release in bins/v1.37.mod, into bin/v1.37; v1.35 is there, too
 set -euo pipefail
 export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")/bins"
