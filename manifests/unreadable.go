@@ -13,8 +13,8 @@ import (
 
 var unmarshaler = reflect.TypeFor[stdjson.Unmarshaler]()
 
-// unreadable finds the field whose type does not accept its text, such as a quantity or a time: the error that the decoder
-// returns for it has no path. It is "" if there is none.
+// unreadable finds the field whose type does not accept its text, such as a quantity or a time: the error that the
+// decoder returns for it has no path. It is "" if there is none.
 func unreadable(raw []byte, into reflect.Type) (field string) {
 	path, found := pathOfUnreadable(raw, into)
 	if !found {
@@ -62,7 +62,8 @@ func unreadableKey(raw []byte, into reflect.Type) (path string, found bool) {
 	if json.Unmarshal(raw, &values) != nil {
 		return "", false
 	}
-	for f := range into.Fields() {
+	for i := range into.NumField() {
+		f := into.Field(i)
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		value, there := values[key]
 		if options == "inline" || key == "" && f.Anonymous { // the keys of an embedded struct are on this level

@@ -9,7 +9,8 @@
 // There are five known differences. Only an apply makes a manager of a field; a create or an update does not. An update
 // without a resourceVersion succeeds; the real API server rejects such an update of a PodDisruptionBudget. A write of a
 // status never changes anything else; the real API server also updates the labels of a PodDisruptionBudget. A deletion
-// answers with the object. An apply that takes the last claim out of a pod's status does so, as in v1.36; v1.37 keeps it.
+// answers with the object. An apply that leaves no claim in a pod's status empties the list, as in v1.36; v1.37 keeps
+// what is in it.
 package apiserver
 
 import (
