@@ -67,8 +67,9 @@ func (SetClaimStatuses) Type() string { return "SetClaimStatuses" }
 // an object that is not a claim of the namespace with a name, and then the request has an Err, which
 // wraps errNoClaimCreated.
 //
-// An entry that is left out loses the name of a claim that is gone. If no entry is left, the names stay on an API server
-// of v1.37, which takes a status without them for the write of an old client. A later plan does the same in both cases.
+// An entry that is left out loses the name of a claim that is gone. If no entry is left, the names stay on an API
+// server of v1.37, which takes a status without them for the write of an old client. A later plan does the same in both
+// cases.
 //
 // HTTP 409 means that the object is gone, 422 that another object has its name ("metadata.uid: field is immutable"),
 // 404 that the namespace is gone or, for a PodGroup, that the server does not serve APIVersion. In each case nothing is
