@@ -156,9 +156,10 @@ func (r jsonReader) skip() error {
 	return nil
 }
 
-// inTheMiddle is the error for input that ends inside a value.
+// inTheMiddle is the error for input that ends inside a value, whatever the release of Go calls it.
 func inTheMiddle(err error) error {
-	if errors.Is(err, io.EOF) {
+	var syntax *stdjson.SyntaxError
+	if errors.Is(err, io.EOF) || errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
 		return io.ErrUnexpectedEOF
 	}
 	return err
