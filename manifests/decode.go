@@ -229,7 +229,10 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 		name()
 		field, what := decodeError(err)
 		if empty, err := scheme.New(gvk); field == "" && err == nil {
-			field = unreadable(raw, reflect.TypeOf(empty))
+			if path, err := unreadable(raw, reflect.TypeOf(empty)); err != nil {
+				field = oneLine(strings.TrimPrefix(path, ".")) // the keys of maps may be any text
+				_, what = decodeError(err)                     // another field may be unreadable, too
+			}
 		}
 		d.fail(kind, field, what)
 		return d

@@ -1,7 +1,9 @@
 package manifests
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -58,6 +60,10 @@ func TestBadInput(t *testing.T) {
 			"in.yaml:1: document 1: Pod default/x: spec.volumes[0].emptyDir.sizeLimit: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
 		{"a time", "its own error has no field either", "apiVersion: v1\nkind: Node\nmetadata: {name: x, creationTimestamp: today}\n---\n" + good,
 			`in.yaml:1: document 1: Node x: metadata.creationTimestamp: parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006"`},
+		{"a key of a map", "no line of a message is a user's", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {overhead: {\"a\\nb\": 1x}}\n---\n" + good,
+			"in.yaml:1: document 1: Pod default/x: spec.overhead.a b: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+		{"two times", "field and reason are of the same one, whichever the decoder comes to first", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nstatus: {containerStatuses: [{name: a, state: {running: {startedAt: now}}}], startTime: today}\n---\n" + good,
+			`in.yaml:1: document 1: Pod default/x: status.startTime: parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006"`},
 		{"a list", "the grammar of it", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: []}\n---\n" + good,
 			"in.yaml:1: document 1: Node x: spec.unschedulable: is an array, must be of type bool"},
 		{"items that are no list", "one of a kind that is called a list", "apiVersion: v1\nkind: List\nitems: 7\n---\n" + good,
@@ -91,6 +97,18 @@ func TestBadInput(t *testing.T) {
 			require.Equal(t, "good", set.Nodes[0].Name, "the rest of the input is read")
 		})
 	}
+}
+
+// From Go 1.27 on, encoding/json has an error of syntax where it had io.EOF.
+func TestInputThatEndsInsideAValue(t *testing.T) {
+	var value any
+	syntax := json.Unmarshal([]byte(`{"a":`), &value)
+	require.EqualError(t, syntax, "unexpected end of JSON input")
+	for _, err := range []error{syntax, io.EOF, io.ErrUnexpectedEOF} {
+		require.Equal(t, io.ErrUnexpectedEOF, inTheMiddle(err))
+	}
+	other := json.Unmarshal([]byte(`{"a":x`), &value)
+	require.Equal(t, other, inTheMiddle(other))
 }
 
 // Every form in which kubectl prints objects is read.

@@ -13,70 +13,64 @@ import (
 
 var unmarshaler = reflect.TypeFor[stdjson.Unmarshaler]()
 
-// unreadable finds the field whose type does not accept its text, such as a quantity or a time: the error that the
-// decoder returns for it has no path. It is "" if there is none.
-func unreadable(raw []byte, into reflect.Type) (field string) {
-	path, found := pathOfUnreadable(raw, into)
-	if !found {
-		return ""
-	}
-	return strings.TrimPrefix(path, ".")
-}
-
-func pathOfUnreadable(raw []byte, into reflect.Type) (path string, found bool) {
+// unreadable finds the first value that its type does not accept, such as a quantity or a time, in the order of the
+// type's fields. The decoder's error for such a value has no path. The path begins with a dot, as in
+// ".metadata.creationTimestamp". If there is no such value, err is nil.
+func unreadable(raw []byte, into reflect.Type) (path string, err error) {
 	if reflect.PointerTo(into).Implements(unmarshaler) {
-		return "", json.Unmarshal(raw, reflect.New(into).Interface()) != nil
+		return "", json.Unmarshal(raw, reflect.New(into).Interface())
 	}
 	switch into.Kind() {
 	case reflect.Pointer:
-		return pathOfUnreadable(raw, into.Elem())
+		return unreadable(raw, into.Elem())
 	case reflect.Struct:
-		return unreadableKey(raw, into)
-	case reflect.Map:
-		values := map[string]stdjson.RawMessage{}
-		if json.Unmarshal(raw, &values) != nil {
-			return "", false
+		values := keysOf(raw)
+		for i := range into.NumField() {
+			f := into.Field(i)
+			key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			value, there := values[key]
+			path := "." + key
+			if options == "inline" || key == "" && f.Anonymous { // the keys of an embedded struct are on this level
+				path, value, there = "", raw, true
+			}
+			if !there {
+				continue
+			}
+			if below, err := unreadable(value, f.Type); err != nil {
+				return path + below, err
+			}
 		}
+	case reflect.Map:
+		values := keysOf(raw)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if path, found := pathOfUnreadable(values[key], into.Elem()); found {
-				return "." + key + path, true
+			if below, err := unreadable(values[key], into.Elem()); err != nil {
+				return "." + key + below, err
 			}
 		}
 	case reflect.Slice:
-		var items []stdjson.RawMessage
-		if into.Elem().Kind() == reflect.Uint8 || json.Unmarshal(raw, &items) != nil {
-			return "", false
-		}
-		for i, item := range items {
-			if path, found := pathOfUnreadable(item, into.Elem()); found {
-				return "[" + strconv.Itoa(i) + "]" + path, true
+		for i, item := range itemsOf(raw) {
+			if below, err := unreadable(item, into.Elem()); err != nil {
+				return "[" + strconv.Itoa(i) + "]" + below, err
 			}
 		}
 	}
-	return "", false
+	return "", nil
 }
 
-// unreadableKey looks at the fields of a struct in their order.
-func unreadableKey(raw []byte, into reflect.Type) (path string, found bool) {
-	values := map[string]stdjson.RawMessage{}
+// keysOf has the keys of an object. It is empty for anything else, about which the decoder has an error with a path.
+func keysOf(raw []byte) map[string]stdjson.RawMessage {
+	var values map[string]stdjson.RawMessage
 	if json.Unmarshal(raw, &values) != nil {
-		return "", false
+		return nil
 	}
-	for i := range into.NumField() {
-		f := into.Field(i)
-		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		value, there := values[key]
-		if options == "inline" || key == "" && f.Anonymous { // the keys of an embedded struct are on this level
-			key, value, there = "", raw, true
-		} else {
-			key = "." + key
-		}
-		if !there {
-			continue
-		}
-		if path, found := pathOfUnreadable(value, f.Type); found {
-			return key + path, true
-		}
+	return values
+}
+
+// itemsOf has the items of a list, and is empty for anything else.
+func itemsOf(raw []byte) []stdjson.RawMessage {
+	var items []stdjson.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return nil
 	}
-	return "", false
+	return items
 }
