@@ -75,6 +75,20 @@ func TestSupportedReleases(t *testing.T) {
 		}
 	})
 
+	t.Run("the tests on a real API server have one of each", func(t *testing.T) {
+		for _, r := range releases {
+			version := "v" + r.minor + "."
+			if r.controllers != "-" {
+				version = r.controllers + " "
+			}
+			file := "internal/test/e2e/bins/v" + r.minor + ".mod"
+			if r.minor == "1.36" {
+				file = "internal/test/e2e/bins/go.mod"
+			}
+			require.Contains(t, read(t, file), "\tk8s.io/kubernetes "+version, file)
+		}
+	})
+
 	t.Run("the README and VERSIONING.md", func(t *testing.T) {
 		var minors, compared []string
 		for _, r := range releases {
