@@ -86,7 +86,9 @@ type Options struct {
 	DenyPrioritizedList bool
 	// PodGroupOf returns the name of the pod's PodGroup, or the empty string for a pod in no group. If your k8s.io/api
 	// is v0.36 or newer, return spec.schedulingGroup.podGroupName. A nil PodGroupOf means that PodGroups are off, as in
-	// a cluster whose features GenericWorkload and DRAWorkloadResourceClaims are off.
+	// a cluster whose features GenericWorkload and DRAWorkloadResourceClaims are off: every entry is the pod's own.
+	// That is what v1.36 does for a pod that names a group nevertheless. v1.37 creates no claim for such a pod; nor does
+	// a plan with a PodGroupOf, as long as the group does not exist.
 	PodGroupOf func(*corev1.Pod) string
 }
 

@@ -61,17 +61,19 @@ func TestSupportedReleases(t *testing.T) {
 		require.Equal(t, compared, []purekube.Upstream{purekube.V1_36, purekube.V1_37})
 	})
 
-	t.Run("the comparisons build those controllers", func(t *testing.T) {
-		first := true
-		for _, r := range releases {
-			if r.controllers == "-" {
-				continue
+	t.Run("the comparisons build those controllers, and Kubernetes' own tests are theirs", func(t *testing.T) {
+		for _, module := range []string{"internal/test/upstream/", "internal/test/e2e/suites/"} {
+			first := true
+			for _, r := range releases {
+				if r.controllers == "-" {
+					continue
+				}
+				file := module + "v" + r.minor + ".mod"
+				if first {
+					file, first = module+"go.mod", false
+				}
+				require.Regexp(t, `\tk8s.io/kubernetes `+regexp.QuoteMeta(r.controllers)+`( // indirect)?\n`, read(t, file), file)
 			}
-			file := "internal/test/upstream/v" + r.minor + ".mod"
-			if first {
-				file, first = "internal/test/upstream/go.mod", false
-			}
-			require.Contains(t, read(t, file), "\tk8s.io/kubernetes "+r.controllers+"\n", file)
 		}
 	})
 

@@ -11,6 +11,7 @@
 #   ./run.sh units ttlcontroller    only these
 #   RUN=TestX ./run.sh …            only these tests, a regular expression of go test -run
 #   UPSTREAM=1 ./run.sh …           with Kubernetes' own controllers
+#   KUBERNETES=v1.37 ./run.sh …     the tests of the release in v1.37.mod
 #   MATCH_UPSTREAM=v1.36 ./run.sh … with the cores' options that match that release
 #   MODULE=controllerruntime ./run.sh ttlcontroller …
 #                                   integration tests with the controllers of that module; otherwise with those of clientgo
@@ -19,15 +20,15 @@ export GOWORK=off # the requirements of this module, not those of the workspace
 cd "$(dirname "${BASH_SOURCE[0]}")"
 ../build.sh etcd
 bin=$(realpath ../bin)
-PATH=$bin:$PATH
+PATH=$bin/${KUBERNETES:-}:$PATH
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # What the tests need beyond the controllers is not in go.mod.
-cp go.mod "$scratch/suites.mod"
-cp go.sum "$scratch/suites.sum"
+cp "${KUBERNETES:-go}.mod" "$scratch/suites.mod"
+cp "${KUBERNETES:-go}.sum" "$scratch/suites.sum"
 # go refuses to overlay files of the module cache, so the tests run from a copy.
-cached=$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)
+cached=$(go list -modfile="$scratch/suites.mod" -m -f '{{.Dir}}' k8s.io/kubernetes)
 kubernetes=$bin/k8s.io/$(basename "$cached")
 if [ ! -d "$kubernetes" ]; then
   mkdir -p "$bin/k8s.io"
@@ -38,17 +39,28 @@ fi
 go mod edit -replace "k8s.io/kubernetes=$kubernetes" "$scratch/suites.mod"
 controllers=$kubernetes/pkg/controller
 
-# overlay lists pairs of a file in Kubernetes and the one that takes its place.
+# overlay lists pairs of a file and the one that takes its place. A path that is not absolute is one of a controller in Kubernetes.
 overlay() {
-  local file=$1 separator=
+  local file=$1 path separator=
   shift
   printf '{"Replace": {' > "$file"
   while [ $# -gt 0 ]; do
-    printf '%s\n  "%s": "%s"' "$separator" "$controllers/$1" "$2" >> "$file"
+    path=$1
+    [[ $path = /* ]] || path=$controllers/$path
+    printf '%s\n  "%s": "%s"' "$separator" "$path" "$2" >> "$file"
     separator=,
     shift 2
   done
   printf '\n}}\n' >> "$file"
+}
+
+# ours is a file of this folder, in the words of the release.
+ours() {
+  local copy=$scratch/$1 words=/dev/null
+  [ -z "${KUBERNETES:-}" ] || words=testdata/$KUBERNETES.sed
+  mkdir -p "$(dirname "$copy")"
+  sed -f "$words" "$1" > "$copy"
+  echo "$copy"
 }
 
 # renamed makes a copy of a controller's file in which these methods are called upstream_….
@@ -63,27 +75,27 @@ renamed() {
   echo "$copy"
 }
 
-replaced=$PWD/testdata/integration
 overlay "$scratch/integration.json" \
-  ttl/ttl_controller.go "$replaced/ttl.go" \
-  servicecidrs/servicecidrs_controller.go "$replaced/servicecidrs.go" \
-  disruption/disruption.go "$replaced/disruption.go" \
-  resourceclaim/controller.go "$replaced/resourceclaim.go" \
+  "$PWD/adapter/carryout.go" "$(ours adapter/carryout.go)" \
+  ttl/ttl_controller.go "$(ours testdata/integration/ttl.go)" \
+  servicecidrs/servicecidrs_controller.go "$(ours testdata/integration/servicecidrs.go)" \
+  disruption/disruption.go "$(ours testdata/integration/disruption.go)" \
+  resourceclaim/controller.go "$(ours testdata/integration/resourceclaim.go)" \
   resourceclaim/uid_cache.go "" \
   resourceclaim/doc.go ""
 
-decides=$PWD/testdata/units
 overlay "$scratch/units.json" \
+  "$PWD/adapter/carryout.go" "$(ours adapter/carryout.go)" \
   ttl/ttl_controller.go "$(renamed ttl/ttl_controller.go updateNodeIfNeeded addNode deleteNode)" \
-  ttl/purekube.go "$decides/ttl.go" \
+  ttl/purekube.go "$(ours testdata/units/ttl.go)" \
   servicecidrs/servicecidrs_controller.go "$(renamed servicecidrs/servicecidrs_controller.go sync canDeleteCIDR containingServiceCIDRs overlappingServiceCIDRs)" \
-  servicecidrs/purekube.go "$decides/servicecidrs.go" \
+  servicecidrs/purekube.go "$(ours testdata/units/servicecidrs.go)" \
   clusterroleaggregation/clusterroleaggregation_controller.go "$(renamed clusterroleaggregation/clusterroleaggregation_controller.go syncClusterRole)" \
-  clusterroleaggregation/purekube.go "$decides/clusterroleaggregation.go" \
+  clusterroleaggregation/purekube.go "$(ours testdata/units/clusterroleaggregation.go)" \
   disruption/disruption.go "$(renamed disruption/disruption.go sync syncStalePodDisruption)" \
-  disruption/purekube.go "$decides/disruption.go" \
+  disruption/purekube.go "$(ours testdata/units/disruption.go)" \
   resourceclaim/controller.go "$(renamed resourceclaim/controller.go syncHandler)" \
-  resourceclaim/purekube.go "$decides/resourceclaim.go"
+  resourceclaim/purekube.go "$(ours testdata/units/resourceclaim.go)"
 
 # The unit tests that end in one of the renamed methods. The others are about what is inside of Kubernetes' controllers:
 # queues, metrics, lookups of a single kind.
@@ -95,7 +107,7 @@ failed=0
 for suite in "${suites[@]}"; do
   started=$SECONDS
   ended=0
-  log=$bin/suite-${suite//\//-}${MODULE:+-$MODULE}${UPSTREAM:+-upstream}${MATCH_UPSTREAM:+-match}.log
+  log=$bin/suite-${suite//\//-}${KUBERNETES:+-$KUBERNETES}${MODULE:+-$MODULE}${UPSTREAM:+-upstream}${MATCH_UPSTREAM:+-match}.log
   what=("k8s.io/kubernetes/test/integration/$suite")
   with=(-overlay "$scratch/integration.json")
   if [ "$suite" = units ]; then
@@ -114,7 +126,8 @@ for suite in "${suites[@]}"; do
   # What is known to fail fails, and nothing else does.
   known=/dev/null
   [ "$suite" != units ] || known=failing-units.txt
-  diff <(grep -v '^#' "$known" | grep . | sort) <(sed -n 's/^ *--- FAIL: \([^ ]*\) .*/\1/p' "$log" | sort) || failed=1
+  diff <(awk -v release="${KUBERNETES:-v1.36}" '!/^#/ && NF && ($2 == "" || $2 == release) { print $1 }' "$known" | sort) \
+    <(sed -n -e 's|/adminaccess-[^ ]*||' -e 's/^ *--- FAIL: \([^ ]*\) .*/\1/p' "$log" | sort -u) || failed=1
   ! grep -E '^panic:|\[(build|setup) failed\]|^FAIL.*(no test|timed out)' "$log" || failed=1
 done
 exit $failed
