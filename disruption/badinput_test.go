@@ -64,6 +64,22 @@ func TestWhatAnAPIServerDoesNotAdmit(t *testing.T) {
 	}
 }
 
+func TestPercentageBeyondInt64(t *testing.T) {
+	s := web(budget(minAvailable("9223372036854775808%")), 2, pod("a", byWeb), pod("b", byWeb))
+	for mode, text := range map[string]string{
+		"default":  "PodDisruptionBudget shop/web: spec.minAvailable: percentage out of range",
+		"upstream": `invalid value for IntOrString: invalid value "9223372036854775808%": strconv.Atoi: parsing "9223372036854775808": value out of range`,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			r, err := Plan(s, key("web"), bothModes[mode])
+			require.Error(t, err)
+			st := written(t, r)
+			require.Zero(t, st.DisruptionsAllowed)
+			require.Equal(t, text, st.Conditions[0].Message)
+		})
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	t.Run("nil objects", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pod("a", byWeb), nil, pod("b", byWeb))

@@ -69,27 +69,41 @@ func (o Options) desiredHealthy(spec *policyv1.PodDisruptionBudgetSpec, expected
 // The API server admits no negative number and no percentage beyond int32. Upstream computes with them: a negative
 // minAvailable would allow more disruptions than there are pods.
 func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64, error) {
-	if !o.matchUpstream() {
-		if v.Type == intstr.Int && v.IntVal < 0 {
-			return 0, errNegative
-		}
-		if percentage, ok := strings.CutSuffix(v.StrVal, "%"); ok && v.Type == intstr.String {
-			n, err := strconv.ParseInt(percentage, 10, 32)
-			if errors.Is(err, strconv.ErrRange) {
-				return 0, errOutOfRange
-			}
-			if n < 0 {
-				return 0, errNegative
-			}
-			if n > 100 && total > math.MaxInt32 {
-				// More than there are, and already more than a count of the status can be: the exact product may be beyond
-				// 64 bits.
-				return total, nil
-			}
+	if percentage, ok := strings.CutSuffix(v.StrVal, "%"); ok && v.Type == intstr.String {
+		n, err := strconv.ParseInt(percentage, 10, 64)
+		switch {
+		case err == nil:
+			return o.percentage(n, total, roundUp)
+		case errors.Is(err, strconv.ErrRange) && !o.matchUpstream():
+			return 0, errOutOfRange
 		}
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(total), roundUp)
+	if v.IntVal < 0 && !o.matchUpstream() {
+		return 0, errNegative
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(v, 0, roundUp) // the number, or why there is none
 	return int64(n), err
+}
+
+// percentage is the library's formula in 64 bits. The library computes in int: where that has 32 bits, a sum of scales
+// would lose its upper bits, and 200 % of 2^31-1 would be negative, so that more could be evicted.
+func (o Options) percentage(n, total int64, roundUp bool) (int64, error) {
+	if !o.matchUpstream() {
+		switch {
+		case n < 0:
+			return 0, errNegative
+		case n > math.MaxInt32:
+			return 0, errOutOfRange
+		case n > 100 && total > math.MaxInt32:
+			// More than there are, and already more than a count of the status can be: the exact product may be beyond 64 bits.
+			return total, nil
+		}
+	}
+	round := math.Floor
+	if roundUp {
+		round = math.Ceil
+	}
+	return int64(round(float64(n) * float64(total) / 100)), nil
 }
 
 // disruptionsAllowed is BR-25-03: how many healthy pods may be lost. It is 0 when no pods are expected, since the first
