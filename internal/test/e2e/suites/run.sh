@@ -108,14 +108,14 @@ for suite in "${suites[@]}"; do
   started=$SECONDS
   ended=0
   log=$bin/suite-${suite//\//-}${KUBERNETES:+-$KUBERNETES}${MODULE:+-$MODULE}${UPSTREAM:+-upstream}${MATCH_UPSTREAM:+-match}.log
-  what=("k8s.io/kubernetes/test/integration/$suite")
+  what=(${RUN:+-run "$RUN"} "k8s.io/kubernetes/test/integration/$suite")
   with=(-overlay "$scratch/integration.json")
   if [ "$suite" = units ]; then
-    what=(-run "$unit_tests" k8s.io/kubernetes/pkg/controller/{ttl,servicecidrs,clusterroleaggregation,disruption,resourceclaim})
+    what=(-run "${RUN:-$unit_tests}" k8s.io/kubernetes/pkg/controller/{ttl,servicecidrs,clusterroleaggregation,disruption,resourceclaim})
     with=(-overlay "$scratch/units.json")
   fi
   [ -z "${UPSTREAM:-}" ] || with=()
-  go test ${RUN:+-run "$RUN"} -modfile="$scratch/suites.mod" -mod=mod "${with[@]}" -vet=off -count=1 -timeout 30m -v "${what[@]}" > "$log" 2>&1 || ended=$?
+  go test -modfile="$scratch/suites.mod" -mod=mod "${with[@]}" -vet=off -count=1 -timeout 30m -v "${what[@]}" > "$log" 2>&1 || ended=$?
   grep -E '^ *--- FAIL|^(FAIL|ok)|^#|^[^ ]+\.go:[0-9]+:[0-9]+:' "$log" | sed 's/^/  /' || tail -20 "$log"
   # Cases of a table count by themselves.
   echo "$suite: $((SECONDS - started)) s; tests and their cases: $(grep -c '^ *--- PASS' "$log" || true) pass, $(grep -c '^ *--- FAIL' "$log" || true) fail, $(grep -c '^ *--- SKIP' "$log" || true) are skipped; see bin/$(basename "$log")"
