@@ -85,8 +85,8 @@ func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64,
 	return int64(n), err
 }
 
-// percentage is the library's formula in 64 bits. The library computes in int: where that has 32 bits, a sum of scales
-// would lose its upper bits, and 200 % of 2^31-1 would be negative, so that more could be evicted.
+// percentage is the library's formula in 64 bits. The library computes in int. Where that has 32 bits, 50 % of 2^32+2
+// would be 1, and more could be evicted.
 func (o Options) percentage(n, total int64, roundUp bool) (int64, error) {
 	if !o.matchUpstream() {
 		switch {
