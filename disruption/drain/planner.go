@@ -104,7 +104,7 @@ func (p *planner) leaveOutWhatIsFree() {
 func (p *planner) candidate(name string) *candidate {
 	c := &candidate{name: name, sharesRoom: p.o.checksNodes(), asks: map[queue]int{}, refused: map[any]int{}}
 	d, pods := sorted(p.x, name, p.o.Options)
-	c.never = d.Outcome == NotStarted || len(d.Refused) > 0
+	c.never = len(d.Refused) > 0
 	c.pods = len(pods)
 	budgets, controllers := map[types.NamespacedName]int{}, map[owner]bool{}
 	for _, pod := range pods {
@@ -156,19 +156,16 @@ func (c *candidate) shares() []any {
 	return shared
 }
 
-// left are the nodes in no wave, sorted by name.
+// left are the nodes in no wave.
 func (p *planner) left() []*candidate {
 	var left []*candidate
 	for _, g := range p.groups {
 		left = append(left, g.left...)
 	}
-	slices.SortFunc(left, byName)
 	return left
 }
 
-func byName(a, b *candidate) int { return cmp.Compare(a.name, b.name) }
-
-// next forms a wave of nodes of the group, and drains it. It reports whether there is one.
+// next forms a wave of nodes of the group, in their order by name, and drains it. It reports whether there is one.
 func (p *planner) next(g *group) (Wave, bool) {
 	form := p.severalRounds
 	if p.rounds == 1 {
@@ -199,7 +196,6 @@ func (p *planner) next(g *group) (Wave, bool) {
 	if len(nodes) == 0 {
 		return Wave{}, false
 	}
-	slices.SortFunc(nodes, byName)
 	formed := Wave{Group: g.name}
 	drains := make([]Drain, len(nodes))
 	for i, c := range nodes {
@@ -261,6 +257,7 @@ func (p *planner) forget() {
 
 // played is the drain of these nodes, in the order of their names.
 func (p *planner) played(nodes []*candidate) *drainer {
+	byName := func(a, b *candidate) int { return cmp.Compare(a.name, b.name) }
 	w := p.drainer(p.x, slices.SortedFunc(slices.Values(nodes), byName))
 	w.play()
 	return w
@@ -274,7 +271,7 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 	for i, c := range nodes {
 		names[i] = c.name
 		d, of := sorted(x, c.name, p.o.Options)
-		pods[i], never = of, never || d.Outcome == NotStarted || len(d.Refused) > 0
+		pods[i], never = of, never || len(d.Refused) > 0
 	}
 	o := p.o.Options
 	o.MaxRounds = p.rounds
@@ -379,11 +376,7 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 		}
 		left := row[0]
 		row = row[1:]
-		if len(wave) == 0 { // each node is tried alone
-			p.noteRefusal(left, failed)
-			continue
-		}
-		if p.failed > mayFail*(p.drained+pods) {
+		if len(wave) > 0 && p.failed > mayFail*(p.drained+pods) {
 			break
 		}
 		// It drained alone before an earlier wave. If it does not any more, that says nothing about its budgets.
@@ -406,7 +399,7 @@ func (p *planner) drainsAlone(c *candidate) bool {
 		if c.alone = w.drained(); !c.alone {
 			p.noteRefusal(c, w)
 			// Each wave would ask again, since it changes the room, and search all nodes for the pod.
-			c.never = c.never || w.nodes[0].homeless && len(c.controllers) == 0
+			c.never = w.nodes[0].homeless && len(c.controllers) == 0
 		}
 	}
 	return c.alone

@@ -131,6 +131,65 @@ func TestWavesOfAPodThatIsStuckLater(t *testing.T) {
 	require.Len(t, plan.Blocked, 1)
 	require.Equal(t, Never, plan.Blocked[0].Outcome)
 	require.Equal(t, ReasonStuckPod, plan.Blocked[0].Refused[0].Code)
+
+	// Four nodes of a wave are tried together, also if the third of them is b.
+	var names []string
+	for _, name := range []string{"a1", "a2", "a3", "aa", "ab", "c"} {
+		s.Pods = append(s.Pods, pod("on-"+name, on(name), labelled(nil)))
+		names = append(names, name)
+	}
+	o.Rounds, o.MaxNodes = 3, 4
+	plan, _, err = Waves(disruption.NewIndex(s, disruption.Options{}), append(names, "a", "b"), o)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"a", "a1", "a2", "a3"}, {"aa", "ab", "c"}}, waveNodes(plan))
+	require.Len(t, plan.Blocked, 1)
+	require.Equal(t, Never, plan.Blocked[0].Outcome)
+}
+
+// Groups come one after the other by their own names, and the blocked nodes of all of them by the names of the nodes.
+func TestGroupsOfWaves(t *testing.T) {
+	alone := func(name string) *corev1.Pod { return pod(name, on(name), by("v1", "Node", name), labelled(nil)) }
+	stop := func(name string) *corev1.Pod { return pod(name, on(name)) }
+	s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{alone("a"), alone("b"), alone("c"), stop("d"), stop("e"), stop("f")}}
+	o := WaveOptions{GroupOf: func(node string) string {
+		return map[string]string{"a": "z", "b": "y", "c": "x", "d": "z", "e": "y", "f": "z"}[node]
+	}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b", "c", "d", "e", "f"}, o)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"c"}, {"b"}, {"a"}}, waveNodes(plan))
+	var blocked []string
+	for _, d := range plan.Blocked {
+		blocked = append(blocked, d.Node)
+	}
+	require.Equal(t, []string{"d", "e", "f"}, blocked)
+}
+
+// A pod whose eviction was granted takes nothing more from its budget. A node with such a pod is asked although the budget refused as
+// many pods of another node.
+func TestWavesOfAGrantedPod(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	b := budget(maxUnavailable("2"))
+	b.Status.DisruptedPods = map[string]metav1.Time{"0": metav1.NewTime(now)}
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(4)))}, Budgets: []*policyv1.PodDisruptionBudget{b},
+		Pods: []*corev1.Pod{pod("1", ofRS, on("a")), pod("2", ofRS, on("a")), pod("0", ofRS, on("b")), pod("3", ofRS, on("b"))}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b"}, WaveOptions{})
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"b"}, {"a"}}, waveNodes(plan))
+}
+
+// With AsWritten a wave has one round, also where more are allowed: of a budget that allows two disruptions, the third node takes
+// what the second one cannot use.
+func TestWavesAsWrittenHaveOneRound(t *testing.T) {
+	b := budget(maxUnavailable("2"))
+	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, ExpectedPods: 4, CurrentHealthy: 4, DesiredHealthy: 2, DisruptionsAllowed: 2}
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{b},
+		Pods: []*corev1.Pod{pod("1", on("a")), pod("2", on("b")), pod("3", on("b")), pod("4", on("c"))}}
+	for _, rounds := range []int{1, 2, -1} {
+		plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b", "c"}, WaveOptions{
+			Options: Options{Force: true, Budgets: AsWritten}, Rounds: rounds})
+		require.NoError(t, err)
+		require.Equal(t, [][]string{{"a", "c"}}, waveNodes(plan))
+	}
 }
 
 // A node that waits for an entry of status.disruptedPods takes a round more beside a node that does not wait, since time passes in
