@@ -758,3 +758,38 @@ func TestWavesOfAPinnedPod(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"n0", "n2"}, drained)
 }
+
+// A wave makes room for a node that found none before it: its own nodes are back, without the pods that they had. The budget, which
+// lets the pods of the node go in two rounds, has not changed.
+func TestWavesMakeRoom(t *testing.T) {
+	others := by("apps/v1", "ReplicaSet", "others")
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2))), replicaSet("others", "", ptr.To(int32(1)))},
+		Pods: []*corev1.Pod{pod("moves", others, labelled(nil), on("a"), wants("cpu", "1")),
+			pod("big", ofRS, on("b"), wants("cpu", "4")), pod("small", ofRS, on("b"), wants("cpu", "1"))}}
+	o := WaveOptions{Rounds: 2, Options: Options{Nodes: []*corev1.Node{node("a", allocatable("pods", "10", "cpu", "4")),
+		node("b", allocatable("pods", "10", "cpu", "5")), node("c", allocatable("pods", "10", "cpu", "2"))}}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b"}, o)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"a"}, {"b"}}, waveNodes(plan))
+	require.Empty(t, plan.Blocked)
+}
+
+// A node that does not join a wave in the end, for lack of room, has taken nothing from the budgets: what it left of them lets
+// another node go, also if the room is never there again.
+func TestWavesWithoutANodeThatWasTried(t *testing.T) {
+	others := by("apps/v1", "ReplicaSet", "others")
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2))), replicaSet("others", "", ptr.To(int32(1)))},
+		Pods: []*corev1.Pod{pod("moves", others, labelled(nil), on("n1"), wants("cpu", "1")),
+			pod("big", ofRS, on("n2"), wants("cpu", "2")), pod("small", ofRS, on("n3"), wants("cpu", "1"))}}
+	o := WaveOptions{Options: Options{Nodes: []*corev1.Node{node("n1", allocatable("pods", "10", "cpu", "1")),
+		node("n2", allocatable("pods", "10", "cpu", "2")), node("n3", allocatable("pods", "10", "cpu", "1")), node("z", allocatable("pods", "10", "cpu", "2"))}}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"n1", "n2", "n3"}, o)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"n1"}, {"n3"}}, waveNodes(plan))
+	require.Len(t, plan.Blocked, 1)
+	require.Equal(t, LeavesPending, plan.Blocked[0].Outcome)
+}

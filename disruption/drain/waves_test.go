@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -204,4 +205,25 @@ func TestWavesOfANodeThatWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"a"}, {"b"}}, waveNodes(plan))
 	require.Empty(t, plan.Blocked)
+}
+
+// Budgets are in the way with pods that wait, ready or not, with pods that they refuse for good, and with pods about which a lookup
+// has to say more. A budget that lets its pod go is not.
+func TestBudgetsInTheWay(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	unready := func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(9)))},
+		Budgets: []*policyv1.PodDisruptionBudget{perTier("ready", minAvailable("1")), perTier("unready", minAvailable("1")), perTier("twice", minAvailable("1")), perTier("lookup", maxUnavailable("1")),
+			perTier("free", minAvailable("0"))},
+		Pods: []*corev1.Pod{pod("ready", ofRS, on("n"), tier("ready")), pod("unready", ofRS, on("n"), tier("unready"), unready), pod("twice", ofRS, on("n"), tier("twice")),
+			pod("lookup", by("apps/v1", "StatefulSet", "nobody"), on("n"), tier("lookup")), pod("free", ofRS, on("n"), tier("free"))}}
+	again := s.Budgets[2].DeepCopy()
+	again.Name = "again"
+	s.Budgets = append(s.Budgets, again)
+	x := disruption.NewIndex(s, disruption.Options{})
+	p := newPlanner(x, []string{"n"}, WaveOptions{})
+	w := p.drainer(x, p.left())
+	w.first()
+	require.Equal(t, map[types.NamespacedName]bool{nn("ready"): true, nn("unready"): true, nn("twice"): true, nn("again"): true, nn("lookup"): true},
+		w.inTheWay())
 }
