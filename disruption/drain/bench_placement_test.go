@@ -32,7 +32,18 @@ func withRoom(s disruption.Snapshot, nodes int, more int64) []*corev1.Node {
 	return all
 }
 
-func far(i, n, nodes int) int { return (i + 37*n) % nodes }
+// The pods of a workload are far from each other, or on neighbours.
+func far(i, n, nodes int) int  { return (i + 37*n) % nodes }
+func near(i, n, nodes int) int { return (i + n) % nodes }
+
+// nodeNames are the names of so many nodes.
+func nodeNames(nodes int) []string {
+	var names []string
+	for i := range nodes {
+		names = append(names, fmt.Sprint("node-", i))
+	}
+	return names
+}
 
 // BenchmarkEachNodeWithNodes asks about each node of a cluster alone, with three pods on each. In a full cluster, no pod finds a
 // node.

@@ -25,10 +25,7 @@ func benchmarkPlans(b *testing.B, o *drain.WaveOptions, snapshot func(nodes int)
 	var before float64
 	for _, nodes := range fleets() {
 		s := snapshot(nodes)
-		var names []string
-		for i := range nodes {
-			names = append(names, fmt.Sprint("node-", i))
-		}
+		names := nodeNames(nodes)
 		b.Run(fmt.Sprintf("nodes=%d,pods=%d,budgets=%d", nodes, len(s.Pods), len(s.Budgets)), func(b *testing.B) {
 			x := disruption.NewIndex(s, disruption.Options{})
 			b.ReportAllocs()
@@ -71,20 +68,18 @@ func threePods(nodes int, shared bool, at largecluster.Spread) disruption.Snapsh
 
 // BenchmarkWavesOfSmallNodes plans the upgrade of all nodes of a cluster, with three pods on each.
 func BenchmarkWavesOfSmallNodes(b *testing.B) {
-	spread := func(i, n, nodes int) int { return (i + 37*n) % nodes }
-	next := func(i, n, nodes int) int { return (i + n) % nodes }
 	for _, tc := range []struct {
 		name    string
 		at      largecluster.Spread
 		allowed int // of one budget over all pods, if it is not 0
 		o       drain.WaveOptions
 	}{
-		{name: "a budget for each workload, waves of 20", at: spread, o: drain.WaveOptions{MaxNodes: 20}},
-		{name: "neighbours share budgets, waves of 20", at: next, o: drain.WaveOptions{MaxNodes: 20}},
-		{name: "neighbours share budgets, two rounds", at: next, o: drain.WaveOptions{Rounds: 2}},
-		{name: "one budget that lets 60 pods go, waves of 20", at: spread, allowed: 60, o: drain.WaveOptions{MaxNodes: 20}},
-		{name: "one budget that lets 61 pods go", at: spread, allowed: 61},
-		{name: "one budget that lets 40 pods go, two rounds", at: spread, allowed: 40, o: drain.WaveOptions{Rounds: 2}},
+		{name: "a budget for each workload, waves of 20", at: far, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "neighbours share budgets, waves of 20", at: near, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "neighbours share budgets, two rounds", at: near, o: drain.WaveOptions{Rounds: 2}},
+		{name: "one budget that lets 60 pods go, waves of 20", at: far, allowed: 60, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "one budget that lets 61 pods go", at: far, allowed: 61},
+		{name: "one budget that lets 40 pods go, two rounds", at: far, allowed: 40, o: drain.WaveOptions{Rounds: 2}},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			benchmarkPlans(b, &tc.o, func(nodes int) disruption.Snapshot {

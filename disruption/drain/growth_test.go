@@ -73,15 +73,11 @@ func elsewhere(s *disruption.Snapshot, pods int) []*corev1.Pod {
 
 // irregularCluster has so many nodes with 30 pods on each, all under one budget that lets a tenth of them go.
 func irregularCluster(nodes int, change func(*disruption.Snapshot, *policyv1.PodDisruptionBudget)) (*disruption.Index, []string) {
-	s := drainCluster(nodes, true, func(i, n, nodes int) int { return (i + 37*n) % nodes })
+	s := drainCluster(nodes, true, far)
 	b := s.Budgets[0]
 	b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, ptr.To(intstr.FromInt(27*nodes))
 	change(&s, b)
-	var names []string
-	for i := range nodes {
-		names = append(names, fmt.Sprint("node-", i))
-	}
-	return disruption.NewIndex(s, disruption.Options{}), names
+	return disruption.NewIndex(s, disruption.Options{}), nodeNames(nodes)
 }
 
 // questions are what is asked about all nodes of a cluster.

@@ -759,37 +759,47 @@ func TestWavesOfAPinnedPod(t *testing.T) {
 	require.ElementsMatch(t, []string{"n0", "n2"}, drained)
 }
 
-// A wave makes room for a node that found none before it: its own nodes are back, without the pods that they had. The budget, which
-// lets the pods of the node go in two rounds, has not changed.
-func TestWavesMakeRoom(t *testing.T) {
+// Nodes that found no room are asked again, and so are nodes that wanted the same of a budget.
+func TestWavesWhileRoomChanges(t *testing.T) {
 	others := by("apps/v1", "ReplicaSet", "others")
 	ofRS := by("apps/v1", "ReplicaSet", "rs")
-	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
-		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2))), replicaSet("others", "", ptr.To(int32(1)))},
-		Pods: []*corev1.Pod{pod("moves", others, labelled(nil), on("a"), wants("cpu", "1")),
-			pod("big", ofRS, on("b"), wants("cpu", "4")), pod("small", ofRS, on("b"), wants("cpu", "1"))}}
-	o := WaveOptions{Rounds: 2, Options: Options{Nodes: []*corev1.Node{node("a", allocatable("pods", "10", "cpu", "4")),
-		node("b", allocatable("pods", "10", "cpu", "5")), node("c", allocatable("pods", "10", "cpu", "2"))}}}
-	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b"}, o)
-	require.NoError(t, err)
-	require.Equal(t, [][]string{{"a"}, {"b"}}, waveNodes(plan))
-	require.Empty(t, plan.Blocked)
-}
-
-// A node that does not join a wave in the end, for lack of room, has taken nothing from the budgets: what it left of them lets
-// another node go, also if the room is never there again.
-func TestWavesWithoutANodeThatWasTried(t *testing.T) {
-	others := by("apps/v1", "ReplicaSet", "others")
-	ofRS := by("apps/v1", "ReplicaSet", "rs")
-	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
-		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2))), replicaSet("others", "", ptr.To(int32(1)))},
-		Pods: []*corev1.Pod{pod("moves", others, labelled(nil), on("n1"), wants("cpu", "1")),
-			pod("big", ofRS, on("n2"), wants("cpu", "2")), pod("small", ofRS, on("n3"), wants("cpu", "1"))}}
-	o := WaveOptions{Options: Options{Nodes: []*corev1.Node{node("n1", allocatable("pods", "10", "cpu", "1")),
-		node("n2", allocatable("pods", "10", "cpu", "2")), node("n3", allocatable("pods", "10", "cpu", "1")), node("z", allocatable("pods", "10", "cpu", "2"))}}}
-	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"n1", "n2", "n3"}, o)
-	require.NoError(t, err)
-	require.Equal(t, [][]string{{"n1"}, {"n3"}}, waveNodes(plan))
-	require.Len(t, plan.Blocked, 1)
-	require.Equal(t, LeavesPending, plan.Blocked[0].Outcome)
+	with := func(name, processors string) *corev1.Node {
+		return node(name, allocatable("pods", "10", "cpu", processors))
+	}
+	for _, tc := range []struct {
+		name, reason string
+		pods         []*corev1.Pod
+		nodes        []*corev1.Node
+		drained      []string
+		rounds       int
+		waves        [][]string
+		blocked      []string
+	}{
+		{
+			name: "a wave makes room", reason: "a is back in service, and empty: b is asked again, although its budget has not changed",
+			pods: []*corev1.Pod{pod("moves", others, labelled(nil), on("a"), wants("cpu", "1")),
+				pod("big", ofRS, on("b"), wants("cpu", "4")), pod("small", ofRS, on("b"), wants("cpu", "1"))},
+			nodes: []*corev1.Node{with("a", "4"), with("b", "5"), with("c", "2")}, drained: []string{"a", "b"}, rounds: 2,
+			waves: [][]string{{"a"}, {"b"}},
+		},
+		{
+			name: "a wave takes room", reason: "n2 takes nothing from the budget if it does not join the wave: n3 can go, even if there is never room for n2",
+			pods: []*corev1.Pod{pod("moves", others, labelled(nil), on("n1"), wants("cpu", "1")),
+				pod("big", ofRS, on("n2"), wants("cpu", "2")), pod("small", ofRS, on("n3"), wants("cpu", "1"))},
+			nodes: []*corev1.Node{with("n1", "1"), with("n2", "2"), with("n3", "1"), with("z", "2")}, drained: []string{"n1", "n2", "n3"},
+			waves: [][]string{{"n1"}, {"n3"}}, blocked: []string{"n2"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, Pods: tc.pods, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+				ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2))), replicaSet("others", "", ptr.To(int32(1)))}}
+			plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), tc.drained, WaveOptions{Rounds: tc.rounds, Options: Options{Nodes: tc.nodes}})
+			require.NoError(t, err)
+			require.Equal(t, tc.waves, waveNodes(plan), tc.reason)
+			require.Equal(t, tc.blocked, blockedNodes(plan))
+			for _, d := range plan.Blocked {
+				require.Equal(t, LeavesPending, d.Outcome)
+			}
+		})
+	}
 }

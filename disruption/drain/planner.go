@@ -165,7 +165,7 @@ func (p *planner) left() []*candidate {
 	return left
 }
 
-// next forms a wave of nodes of the group, in their order by name, and drains it. It reports whether there is one.
+// next forms a wave of nodes of the group, sorted by name, and drains it. It reports whether there is one.
 func (p *planner) next(g *group) (Wave, bool) {
 	form := p.severalRounds
 	if p.rounds == 1 {

@@ -290,7 +290,7 @@ func TestWavesBesideTheBest(t *testing.T) {
 // three nodes drain together.
 func TestWavesBesideABudgetThatIsFree(t *testing.T) {
 	const nodes = 200
-	s := threePods(nodes, false, func(i, n, nodes int) int { return (i + n) % nodes })
+	s := threePods(nodes, false, near)
 	agent := metav1.ObjectMeta{Namespace: "log", Name: "agent", UID: "agent"}
 	s.ReplicaSets = append(s.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: agent, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(nodes))}})
 	s.Budgets = append(s.Budgets, &policyv1.PodDisruptionBudget{ObjectMeta: agent, Spec: policyv1.PodDisruptionBudgetSpec{

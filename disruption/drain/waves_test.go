@@ -24,6 +24,14 @@ func waveNodes(p Plan) [][]string {
 	return waves
 }
 
+func blockedNodes(p Plan) []string {
+	var nodes []string
+	for _, d := range p.Blocked {
+		nodes = append(nodes, d.Node)
+	}
+	return nodes
+}
+
 // Waves takes whatever names and options it gets.
 func TestWavesOfBadInput(t *testing.T) {
 	s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{nil, {}, pod("a", on("n")), pod("twice", on("m")), pod("twice", on("m"))}, Budgets: []*policyv1.PodDisruptionBudget{nil, {}}}
@@ -133,7 +141,7 @@ func TestWavesOfAPodThatIsStuckLater(t *testing.T) {
 	require.Equal(t, Never, plan.Blocked[0].Outcome)
 	require.Equal(t, ReasonStuckPod, plan.Blocked[0].Refused[0].Code)
 
-	// Four nodes of a wave are tried together, also if the third of them is b.
+	// b is the third of four nodes that are tried together.
 	var names []string
 	for _, name := range []string{"a1", "a2", "a3", "aa", "ab", "c"} {
 		s.Pods = append(s.Pods, pod("on-"+name, on(name), labelled(nil)))
@@ -147,7 +155,7 @@ func TestWavesOfAPodThatIsStuckLater(t *testing.T) {
 	require.Equal(t, Never, plan.Blocked[0].Outcome)
 }
 
-// Groups come one after the other by their own names, and the blocked nodes of all of them by the names of the nodes.
+// Groups are sorted by their names. Blocked nodes are sorted by the names of the nodes, whatever their groups are.
 func TestGroupsOfWaves(t *testing.T) {
 	alone := func(name string) *corev1.Pod { return pod(name, on(name), by("v1", "Node", name), labelled(nil)) }
 	stop := func(name string) *corev1.Pod { return pod(name, on(name)) }
@@ -158,11 +166,7 @@ func TestGroupsOfWaves(t *testing.T) {
 	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b", "c", "d", "e", "f"}, o)
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"c"}, {"b"}, {"a"}}, waveNodes(plan))
-	var blocked []string
-	for _, d := range plan.Blocked {
-		blocked = append(blocked, d.Node)
-	}
-	require.Equal(t, []string{"d", "e", "f"}, blocked)
+	require.Equal(t, []string{"d", "e", "f"}, blockedNodes(plan))
 }
 
 // A pod whose eviction was granted takes nothing more from its budget. A node with such a pod is asked although the budget refused as
@@ -178,8 +182,8 @@ func TestWavesOfAGrantedPod(t *testing.T) {
 	require.Equal(t, [][]string{{"b"}, {"a"}}, waveNodes(plan))
 }
 
-// With AsWritten a wave has one round, also where more are allowed: of a budget that allows two disruptions, the third node takes
-// what the second one cannot use.
+// With AsWritten a wave has one round, whatever WaveOptions.Rounds says. The budget allows two disruptions: the second node would need
+// one more, and the third node takes what is left.
 func TestWavesAsWrittenHaveOneRound(t *testing.T) {
 	b := budget(maxUnavailable("2"))
 	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, ExpectedPods: 4, CurrentHealthy: 4, DesiredHealthy: 2, DisruptionsAllowed: 2}
@@ -207,8 +211,8 @@ func TestWavesOfANodeThatWaits(t *testing.T) {
 	require.Empty(t, plan.Blocked)
 }
 
-// Budgets are in the way with pods that wait, ready or not, with pods that they refuse for good, and with pods about which a lookup
-// has to say more. A budget that lets its pod go is not.
+// A budget is in the way if a pod waits for it, ready or not, if it refuses a pod for good, or if it needs a lookup. A budget that lets
+// its pod go is not.
 func TestBudgetsInTheWay(t *testing.T) {
 	ofRS := by("apps/v1", "ReplicaSet", "rs")
 	unready := func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
