@@ -24,8 +24,8 @@ type planner struct {
 	// refuses is what the budget lets a node do in one round, where it has refused a pod of another node.
 	refuses map[queue]limit
 	// failed is how many pods were drained in vain, in simulations of several rounds which showed that a node cannot join
-	// a wave. drained is how many pods the waves drain.
-	failed, drained int
+	// a wave. drained is how many pods the waves drain. mayFail bounds failed.
+	failed, drained, mayFail int
 }
 
 // group are nodes that can be in one wave. left are the nodes that are in no wave yet, sorted by name.
@@ -64,7 +64,7 @@ type limit struct{ pods, changed int }
 
 func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
 	p := &planner{x: x, o: o, rounds: o.rounds(), changed: map[any]int{}, surplus: map[owner]bool{},
-		refuses: map[queue]limit{}}
+		refuses: map[queue]limit{}, mayFail: mayFail}
 	if o.Budgets == AsWritten {
 		p.rounds = 1 // nothing is recreated, so no later round lets more pods go
 	}
@@ -163,6 +163,25 @@ func (p *planner) left() []*candidate {
 		left = append(left, g.left...)
 	}
 	return left
+}
+
+// waves forms waves until no node is left that drains.
+func (p *planner) waves() (waves []Wave) {
+	for more := true; more; {
+		more = false
+		for _, g := range p.groups {
+			for {
+				wave, formed := p.next(g)
+				if !formed {
+					break
+				}
+				waves = append(waves, wave)
+				// A wave can make other groups' nodes drain that did not before.
+				more = len(p.groups) > 1
+			}
+		}
+	}
+	return waves
 }
 
 // next forms a wave of nodes of the group, sorted by name, and drains it. It reports whether there is one.
@@ -376,7 +395,7 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 		}
 		left := row[0]
 		row = row[1:]
-		if len(wave) > 0 && p.failed > mayFail*(p.drained+pods) {
+		if len(wave) > 0 && p.failed > p.mayFail*(p.drained+pods) {
 			break
 		}
 		// It drained alone before an earlier wave. If it does not any more, that says nothing about its budgets.

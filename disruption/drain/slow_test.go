@@ -344,6 +344,41 @@ func crowded(r *rand.Rand) samplecluster.Cluster {
 	return c
 }
 
+// unsettledWaves draws a cluster whose pods run on two to eight nodes, and options for waves of these.
+func unsettledWaves(r *rand.Rand) (c samplecluster.Cluster, s disruption.Snapshot, o WaveOptions) {
+	if r.IntN(2) == 0 {
+		c = crowded(r)
+	} else {
+		c = samplecluster.New(r, now)
+		c.WithTemplates(r)
+	}
+	c.Nodes = nil
+	for i := range 2 + r.IntN(7) {
+		c.Nodes = append(c.Nodes, "node-"+string(rune('a'+i)))
+	}
+	for _, p := range c.Pods {
+		p.Spec.NodeName = c.Nodes[r.IntN(len(c.Nodes))]
+	}
+	o = WaveOptions{Options: Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: r.IntN(8) > 0},
+		MaxNodes: max(0, r.IntN(6)-2), Rounds: r.IntN(5) - 1}
+	if r.IntN(6) == 0 {
+		o.Budgets = AsWritten
+	}
+	if r.IntN(3) == 0 {
+		o.Options.Nodes = c.WithNodes(r)
+	}
+	if r.IntN(3) == 0 {
+		o.GroupOf = func(node string) string { return []string{"east", "west"}[node[len(node)-1]%2] }
+	}
+	s = unsettled(r, c)
+	if r.IntN(3) == 0 {
+		for _, rs := range s.ReplicaSets { // which may have more pods than they want
+			rs.Spec.Replicas = ptr.To(int32(r.IntN(3)))
+		}
+	}
+	return c, s, o
+}
+
 // What a planner remembers changes nothing of the waves.
 func TestWavesWithoutShortcuts(t *testing.T) {
 	waves, blocked, several := 0, 0, 0
@@ -356,38 +391,7 @@ func TestWavesWithoutShortcuts(t *testing.T) {
 		seed.Each(t, 1000)(yield)
 	}
 	for seed := range seeds {
-		r := rand.New(rand.NewPCG(seed, 4))
-		var c samplecluster.Cluster
-		if r.IntN(2) == 0 {
-			c = crowded(r)
-		} else {
-			c = samplecluster.New(r, now)
-			c.WithTemplates(r)
-		}
-		c.Nodes = nil
-		for i := range 2 + r.IntN(7) {
-			c.Nodes = append(c.Nodes, "node-"+string(rune('a'+i)))
-		}
-		for _, p := range c.Pods {
-			p.Spec.NodeName = c.Nodes[r.IntN(len(c.Nodes))]
-		}
-		o := WaveOptions{Options: Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: r.IntN(8) > 0},
-			MaxNodes: max(0, r.IntN(6)-2), Rounds: r.IntN(5) - 1}
-		if r.IntN(6) == 0 {
-			o.Budgets = AsWritten
-		}
-		if r.IntN(3) == 0 {
-			o.Options.Nodes = c.WithNodes(r)
-		}
-		if r.IntN(3) == 0 {
-			o.GroupOf = func(node string) string { return []string{"east", "west"}[node[len(node)-1]%2] }
-		}
-		s := unsettled(r, c)
-		if r.IntN(3) == 0 {
-			for _, rs := range s.ReplicaSets { // which may have more pods than they want
-				rs.Spec.Replicas = ptr.To(int32(r.IntN(3)))
-			}
-		}
+		c, s, o := unsettledWaves(rand.New(rand.NewPCG(seed, 4)))
 		x := disruption.NewIndex(s, disruption.Options{})
 		got, after, _ := Waves(x, c.Nodes, o)
 		want, wanted := slowWaves(x, c.Nodes, o)
@@ -405,4 +409,40 @@ func TestWavesWithoutShortcuts(t *testing.T) {
 	require.Positive(t, waves)
 	require.Positive(t, blocked)
 	require.Positive(t, several, "waves of several nodes")
+}
+
+// However many simulations may fail, every wave drains as a whole, and what is blocked does not drain alone.
+func TestWavesOfUnsettledClusters(t *testing.T) {
+	inVain := 0
+	for seed := range seed.Each(t, 1000) {
+		for _, bound := range []int{0, mayFail} {
+			c, s, o := unsettledWaves(rand.New(rand.NewPCG(seed, 4)))
+			x := disruption.NewIndex(s, disruption.Options{})
+			o.inventory, _ = newInventory(x, o.Options)
+			p := newPlanner(x, c.Nodes, o)
+			p.mayFail = bound
+			waves := p.waves()
+			inVain += min(1, p.failed)
+
+			limited := o.Options
+			limited.MaxRounds = p.rounds
+			drains := func(nodes ...string) (after *disruption.Index, whole bool) {
+				played, after, err := Nodes(x, nodes, limited)
+				require.NoError(t, err)
+				return after, !slices.ContainsFunc(played, func(d Drain) bool { return d.Outcome != Now && d.Outcome != InRounds })
+			}
+			for _, w := range waves {
+				after, whole := drains(w.Nodes...)
+				require.True(t, whole, "seed %d, bound %d, %+v: %v", seed, bound, o, w.Nodes)
+				x = after
+			}
+			for _, c := range p.left() {
+				_, whole := drains(c.name)
+				require.False(t, whole, "seed %d, bound %d, %+v: %s is blocked, and drains", seed, bound, o, c.name)
+			}
+		}
+	}
+	if !seed.Chosen() { // it is one plan in 200
+		require.Positive(t, inVain, "plans with simulations in vain")
+	}
 }

@@ -99,21 +99,7 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 	o.inventory, problems = newInventory(x, o.Options)
 	known, unknown, unknownErr := o.known(x, sortedOnce(nodes))
 	p := newPlanner(x, known, o)
-	var plan Plan
-	for more := true; more; {
-		more = false
-		for _, g := range p.groups {
-			for {
-				wave, formed := p.next(g)
-				if !formed {
-					break
-				}
-				plan.Waves = append(plan.Waves, wave)
-				// A wave can make other groups' nodes drain that did not before.
-				more = len(p.groups) > 1
-			}
-		}
-	}
+	plan := Plan{Waves: p.waves()}
 	var left []string
 	for _, c := range p.left() {
 		left = append(left, c.name)
