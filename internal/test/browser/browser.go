@@ -39,32 +39,18 @@ func Find(t testing.TB) Browser {
 	return Browser{}
 }
 
-// DOM loads the page, in dark colours or light ones, lets its scripts run for a while, and returns the document as it
-// is then.
-func (b Browser) DOM(t testing.TB, url string, dark bool) string {
+// Load loads the page, in dark colours or light ones, lets its scripts run for a while, and returns the document as it
+// is then, and what the browser wrote into its console, such as errors of scripts and what the page's own policy refuses.
+func (b Browser) Load(t testing.TB, url string, dark bool) (document string, console []string) {
 	t.Helper()
-	stdout, _ := b.run(t, scheme(dark), "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)
-	return stdout
-}
-
-// Loaded returns the document as it is when all that it loads is there, on the clock of the machine.
-func (b Browser) Loaded(t testing.TB, url string) string {
-	t.Helper()
-	stdout, _ := b.run(t, "--window-size=1400,1000", "--dump-dom", url)
-	return stdout
-}
-
-// Console loads the page and returns what the browser writes into its console, such as errors of scripts and what the
-// page's own policy refuses.
-func (b Browser) Console(t testing.TB, url string) (lines []string) {
-	t.Helper()
-	_, stderr := b.run(t, "--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", url)
+	document, stderr := b.run(t, scheme(dark), "--enable-logging=stderr", "--virtual-time-budget=10000",
+		"--window-size=1400,1000", "--dump-dom", url)
 	for line := range strings.Lines(stderr) {
 		if strings.Contains(line, "CONSOLE") {
-			lines = append(lines, strings.TrimSpace(line))
+			console = append(console, strings.TrimSpace(line))
 		}
 	}
-	return lines
+	return document, console
 }
 
 // scheme is the flag for the colours that the reader prefers.
