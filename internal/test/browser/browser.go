@@ -39,8 +39,8 @@ func Find(t testing.TB) Browser {
 	return Browser{}
 }
 
-// Load loads the page, in dark colours or light ones, and lets its scripts run for a while. It returns the document as it
-// is then, and what the browser wrote into its console, such as errors of scripts and what the page's own policy
+// Load loads the page, in dark colours or light ones, and lets its scripts run for a while. It returns the document as
+// it is then, and what the browser wrote into its console, such as errors of scripts and what the page's own policy
 // refuses.
 func (b Browser) Load(t testing.TB, url string, dark bool) (document string, console []string) {
 	t.Helper()
