@@ -21,8 +21,8 @@ type Action interface {
 	Type() string
 	// Request returns the call to make for the action. done has the objects that the API server returned for the
 	// earlier actions of the same plan, in order, with nil for a failed call. Only some actions read done. For example,
-	// a status that names a claim needs the name that the API server gave the claim. The removal of a finalizer is an
-	// update of the object that the previous write returned.
+	// a status that names a claim needs the name that the API server gave the claim. The patch that removes a
+	// finalizer needs the resourceVersion that the previous write returned.
 	//
 	// The request shares no memory with the action or with done. If done is too short or has objects of other kinds,
 	// the earlier calls count as failed, and Request.Err may say so. An action that no plan returned, for example the
@@ -33,7 +33,7 @@ type Action interface {
 // Request is one call to the API server as data. It is complete: a program can make the call without knowing the
 // package that planned it.
 type Request struct {
-	// Verb is the RBAC verb of the call: create, update, patch or delete.
+	// Verb is the RBAC verb of the call: create, patch or delete, and get for [Template.Read].
 	Verb string
 	// Resource is the group, version and plural name of the resource.
 	Resource schema.GroupVersionResource
@@ -45,8 +45,7 @@ type Request struct {
 	Namespace string
 	// Name of the object; empty for a create with a generateName.
 	Name string
-	// Object is the body of a create or an update, with its apiVersion and kind set. It
-	// belongs to the caller.
+	// Object is the body of a create, with its apiVersion and kind set. It belongs to the caller.
 	Object runtime.Object
 	// Template names the template that Object has its spec from: see [Request.WithSpecOf]. Nil: there is none.
 	Template *Template

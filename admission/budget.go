@@ -35,14 +35,14 @@ type BudgetOptions struct {
 // A budget is judged by the workloads that it selects, whether or not their pods exist yet: a ReplicaSet, Deployment,
 // StatefulSet or ReplicationController whose template it selects counts with its replicas. A budget that never allows a
 // disruption with the existing pods stays one, whatever pods are still to be created. Without pods and workloads, the
-// budget is judged by its spec alone. With Refuse, a budget that cannot be computed is refused with 403, unless
-// AllowUnknown is set: one that needs a scale which the Index does not have, for example. Whether the object is valid
-// is for the API server to say.
+// budget is judged by its spec alone. With Refuse, a budget that cannot be computed, for example because the Index
+// lacks a scale, is refused with 403 unless AllowUnknown is set. Whether the object is valid is for the API server to
+// say.
 //
 // It cannot see:
 //   - other budgets. Two budgets that select the same pod make it impossible to evict;
 //   - custom resources that have no pods yet;
-//   - pods and scales of later: a budget that allows a disruption now may allow none after a scale-down.
+//   - later pods and scales: a budget that allows a disruption now may allow none after a scale-down.
 //
 // It decides CREATE and UPDATE of poddisruptionbudgets in policy/v1, not of their status. A budget with generateName
 // and without a name yet is judged as a new one. The package comment says what every decision answers, a nil Index for

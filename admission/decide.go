@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Indexes are the objects that [Decide] decides by. Leave an Index nil whose objects are not known, or that the answer
-// does not depend on: see [ReadsServiceCIDRs] and [ReadsClusterRoles].
+// Indexes are the objects that [Decide] decides by. Leave an Index nil if its objects are not known, or if the answer
+// does not depend on it: see [ReadsServiceCIDRs] and [ReadsClusterRoles].
 type Indexes struct {
 	ServiceCIDRs *servicecidr.Index
 	ClusterRoles *rbacaggregate.Index

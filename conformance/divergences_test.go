@@ -95,7 +95,9 @@ A divergence is a case in which purekube, by default, deliberately does somethin
 kube-controller-manager, because that controller has a defect there. With Options.MatchUpstream, purekube sends the
 requests of the release that you name, including its defects; it never panics where the controller panics (D-12) and
 never writes to an object in a cache (D-6). Everything else is the same, except that by default a request carries the
-UID of the object that it was decided for, if the kind of request allows one. D-40 is about kube-scheduler instead.
+UID of the object that it was decided for, if the kind of request allows one. Where kube-controller-manager updates a
+ResourceClaim, or the status of a PodDisruptionBudget or a Pod, purekube always sends a patch with the same result. D-40
+is about kube-scheduler instead.
 
 One difference is about events and has no number. An event of a pod affects every PodDisruptionBudget that selects the
 pod. kube-controller-manager plans only one of them, the first in an arbitrary order (getPdbForPod in disruption.go). The

@@ -328,7 +328,7 @@ func TestNeverAndShortfall(t *testing.T) {
 		{name: "pods of a Job, a number", reason: "the Job may have one more", s: web(budget(minAvailable("3")), 3, pods(3, 3, by("batch/v1", "Job", "j"))...),
 			shortfall: 1, code: ReasonInsufficientPods},
 		{name: "no pods", reason: "none could go", s: web(budget(maxUnavailable("1")), 3), code: ReasonNoPods},
-		{name: "not a percentage", reason: "nothing is allowed until somebody mends it", s: web(budget(maxUnavailable("x")), 3, pods(3, 3, byWeb)...), never: true, code: ReasonSyncFailed},
+		{name: "not a percentage", reason: "nothing is allowed until somebody fixes it", s: web(budget(maxUnavailable("x")), 3, pods(3, 3, byWeb)...), never: true, code: ReasonSyncFailed},
 		{name: "not a selector", reason: "no pod is covered, so none is held", code: ReasonSyncFailed,
 			s: web(budget(maxUnavailable("0"), selecting(expression("app", "Like"))), 3, pods(3, 3, byWeb)...)},
 	} {

@@ -17,7 +17,7 @@ var builtinClusterRoles []byte
 // and view, with their aggregation rules and the rules that these collect, and the three roles that bring the rules
 // (system:aggregate-to-admin, …-edit and …-view). They are the ClusterRoles of Kubernetes 1.36 and 1.37 without alpha
 // features. Add them to the ClusterRoles of a chart to see what the chart's labels add to admin. By themselves, they
-// are up to date.
+// have nothing to be aggregated.
 //
 // cluster-admin and the other roles of the API server are not among them: they aggregate nothing, and nothing
 // aggregates them.

@@ -14,8 +14,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// CustomWorkload is an object of a kind that no package knows, as far as workloads of all kinds are alike: a Rollout or
-// a CloneSet has a template and replicas, a Kafka replicas alone.
+// CustomWorkload has the fields that workloads of all kinds share, of an object whose kind no package knows: a Rollout
+// or a CloneSet has a template and replicas, a Kafka only replicas.
 type CustomWorkload struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -31,11 +31,11 @@ type Options struct {
 	// None are kinds of which the input has all objects: they are added to [Set.Seen].
 	None []schema.GroupKind
 	// MaxUnzipped is how many bytes a gzip file may hold; objects below 2 KiB count as 2 KiB. 0: [DefaultMaxUnzipped].
-	// Input that is not zipped may have any size, but the bytes that its small objects lack to 2 KiB may not add up to
-	// more than this.
+	// Input that is not zipped may have any size. But each of its objects below 2 KiB counts with the bytes that it is
+	// short of 2 KiB, and these may not add up to more.
 	MaxUnzipped int64
 	// Transform is given each object before the set has it, by several goroutines at once. It may take out of the object
-	// what you do not need, since a dump of a large cluster is memory first of all. Nil: objects stay whole.
+	// what you do not need: a dump of a large cluster needs much memory. Nil: objects stay whole.
 	Transform func(Object)
 	// Progress is called after each 1,024 objects with the number read so far. Nil: it is not called.
 	Progress func(objects int)
@@ -60,9 +60,9 @@ const standardInput = "standard input"
 //     metadata.name;
 //   - text behind the end of a YAML document that neither --- nor ... separates from it;
 //   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of
-//     a YAML merge (<<) is not given twice, but must be behind the merge. In an object that an API server returned,
-//     with metadata.uid and metadata.resourceVersion, a field that does not exist is a note ([Set.Notes]), unless a
-//     decision reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR, ResourceClaim or
+//     a YAML merge (<<) does not count as given twice, but must come after the merge. In an object that an API server
+//     returned, with metadata.uid and metadata.resourceVersion, a field that does not exist is a note ([Set.Notes]),
+//     unless a decision reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR, ResourceClaim or
 //     ResourceClaimTemplate, the aggregationRule and the rules of a ClusterRole, and what a pod with claims has in its
 //     spec;
 //   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, a

@@ -76,7 +76,7 @@ func (o *ScaledObject) target() purekube.Key {
 type Replicas struct {
 	// Idle is how many there are while no trigger is active. It may be 0.
 	Idle int32
-	// Least is how many there are at least while there are any, and Most how many there are at most.
+	// Least is the minimum while there are any replicas, and Most the maximum.
 	Least, Most int32
 }
 

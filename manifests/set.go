@@ -45,8 +45,8 @@ type Set struct {
 	CustomWorkloads []*CustomWorkload
 	// ScaledObjects are KEDA's, which say how many replicas workloads have.
 	ScaledObjects []*ScaledObject
-	// Ignored are the other objects of kinds that no package reads. One of a kind that another API group has is an error,
-	// too: see [Ref.KnownAs].
+	// Ignored are the other objects of kinds that no package reads. If the kind is one of another API group, the object is
+	// an error as well: see [Ref.KnownAs].
 	Ignored []Ref
 	// Seen are the kinds that the input says something about: it has an object of the kind, or a list of that kind, which
 	// may be empty, or Options.None names it. Without that, "there is none" and "nobody asked" look the same.

@@ -435,7 +435,7 @@ const aboutPurekube = `purekube says what five controllers of kube-controller-ma
 cluster, whether nodes drain, and why. It changes nothing.
 
 Without files it reads what is piped into it, or else the cluster of the current context. lint reads a cluster
-only with --live. Without arguments purekube plans a small cluster that is embedded in it; --demo is that
-cluster for every command. A large dump is read about twice as fast as JSON (kubectl get … -o json); files may
-be compressed with gzip.
+only with --live. Without arguments purekube says what would happen in a small cluster that is embedded in it; --demo
+is that cluster for every command. Dump a large cluster as JSON (kubectl get … -o json): it is read about twice as
+fast as YAML. Files may be compressed with gzip.
 `

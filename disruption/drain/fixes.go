@@ -40,9 +40,9 @@ const (
 	// FixReplicas: the workload has Value replicas, all of them healthy. If an autoscaler sets the replicas, raise its
 	// minimum: no autoscaler is simulated.
 	FixReplicas FixKind = "Replicas"
-	// FixHealthyPods: Pods, which are not healthy, are running and ready.
+	// FixHealthyPods: the pods in Pods, which are not healthy now, are running and ready.
 	FixHealthyPods FixKind = "HealthyPods"
-	// FixPodEnds: the pod, which is being deleted, is gone.
+	// FixPodEnds: the pod that is being deleted is gone.
 	FixPodEnds FixKind = "PodEnds"
 	// FixNodeReady: the node is ready.
 	FixNodeReady FixKind = "NodeReady"

@@ -23,15 +23,15 @@ import (
 //  3. A budget selects the pods that [disruption.Index.BudgetsFor] says. An empty selector selects all pods of the
 //     namespace, also pods without labels. For kube-scheduler, such a budget selects no pod, and no budget selects a
 //     pod without labels (D-40, see docs/divergences.md).
-//  4. Whether a victim is ready, pending or being deleted makes no difference, and neither do several budgets.
+//  4. Whether a victim is ready, pending or being deleted makes no difference. Several budgets may select a victim.
 //
 // If the options of the Index name a release in MatchUpstream, the victims are sorted as that release does. In both
 // releases D-40 applies. In v1.37 a victim also takes nothing off the budgets after the first one below zero, so there
 // may be fewer violations where several budgets select a pod. kube-scheduler goes through the budgets in the random
 // order of its cache; here they are sorted by name.
 //
-// kube-scheduler prefers nodes with fewer violations; it does not refuse. Whether the victims could be evicted is
-// [Pods].
+// kube-scheduler prefers nodes with fewer violations; it does not refuse. To ask whether the victims could be
+// evicted, call [Pods].
 //
 // A victim that is missing from the Index, or is in it twice, violates: its labels are not known. So does a victim in a
 // namespace in which two budgets have one name. A victim that is named twice is counted twice. With an Index whose

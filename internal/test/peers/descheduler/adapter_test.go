@@ -117,7 +117,7 @@ func TestDryRun(t *testing.T) {
 	app, budget := purekubetest.Deployment("shop/web", 3), purekubetest.MaxUnavailable("shop/web", "1")
 	for i, err := range dryRun(t, app.Pods, nil) {
 		if err != nil {
-			t.Errorf("pod %d: %v: descheduler's dry run asks budgets now: mend docs/migrating.md", i, err)
+			t.Errorf("pod %d: %v: descheduler's dry run asks budgets now: fix docs/migrating.md", i, err)
 		}
 	}
 	for i, err := range dryRun(t, app.Pods, Refuse(index(t, app, budget))) {

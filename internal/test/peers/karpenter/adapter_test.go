@@ -62,7 +62,7 @@ func TestCanEvictPods(t *testing.T) {
 			x := disruption.NewIndex(purekubetest.NewCluster(t, app.Objects(budget)...).Disruption(), disruption.Options{})
 			blocking, ours := Limits{x}.CanEvictPods(app.Pods[:1], clock.RealClock{}, silent{})
 			if theirs := canEvict(limits(t, budgets), pod); theirs != tc.theirs {
-				t.Errorf("karpenter says %t now: mend docs/migrating.md", theirs)
+				t.Errorf("karpenter says %t now: fix docs/migrating.md", theirs)
 			}
 			if allowed := verdicts.Allowed(t, pod, budgets); allowed != tc.apiServer {
 				t.Errorf("the API server says %t", allowed)
@@ -121,7 +121,7 @@ func TestIsCurrentlyReschedulable(t *testing.T) {
 			x := disruption.NewIndex(purekubetest.NewCluster(t, app.Objects(objects...)...).Disruption(), disruption.Options{})
 			if theirs := limits(t, tc.budgets).IsCurrentlyReschedulable(app.Pods[0], clock.RealClock{},
 				silent{}); theirs != tc.theirs {
-				t.Errorf("karpenter says %t now: mend docs/migrating.md", theirs)
+				t.Errorf("karpenter says %t now: fix docs/migrating.md", theirs)
 			}
 			if ours := (Limits{x}).IsCurrentlyReschedulable(app.Pods[0], clock.RealClock{}, silent{}); ours != tc.ours {
 				t.Errorf("the adapter says %t", ours)

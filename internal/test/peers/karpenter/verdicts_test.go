@@ -86,7 +86,7 @@ func TestOneBrokenBudget(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "p"}}
 	if _, err := pdb.NewLimits(context.Background(),
 		lister{budgets: []*policyv1.PodDisruptionBudget{broken}}); err == nil {
-		t.Error("karpenter takes a broken selector now: mend README.md")
+		t.Error("karpenter takes a broken selector now: fix README.md")
 	}
 	x := disruption.NewIndex(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{broken},
 		Pods: []*corev1.Pod{pod}}, disruption.Options{})

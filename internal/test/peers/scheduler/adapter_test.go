@@ -82,7 +82,7 @@ func TestEmptySelector(t *testing.T) {
 	pods := append(slices.Clone(app.Pods), bare)
 
 	if violating, _ := kubeScheduler(infos(t, pods), budgets); len(violating) > 0 {
-		t.Error("kube-scheduler counts the budget now: mend docs/migrating.md")
+		t.Error("kube-scheduler counts the budget now: fix docs/migrating.md")
 	}
 	if victims := volcano(t, pods, budgets); len(victims) != 2 {
 		t.Errorf("volcano names %v", victims)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // expectDefect runs reproduce in a bubble. reproduce is the test that Kubernetes should pass: it returns what is wrong.
-// The test passes while something is wrong, and fails when a release has mended it.
+// The test passes while something is wrong, and fails when a release has fixed it.
 func expectDefect(t *testing.T, page string, reproduce func(t *testing.T) error) {
 	t.Helper()
 	var defect error

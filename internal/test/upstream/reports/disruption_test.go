@@ -71,7 +71,7 @@ func minAvailable(name string, n int32, selector map[string]string) *policyv1.Po
 	}
 }
 
-// With the defect mended, the scale is the one of the Deployment, and no disruption is allowed.
+// With the defect fixed, the scale is the one of the Deployment, and no disruption is allowed.
 func TestDeploymentIsNotInTheCache(t *testing.T) {
 	expectDefect(t, "D-22.md", func(t *testing.T) error {
 		client := newCluster(t, lag{"deployments": time.Minute})
@@ -117,7 +117,7 @@ func statusOf(t *testing.T, client *fake.Clientset, budget string) policyv1.PodD
 	return found.Status
 }
 
-// With the defects mended, an event of a pod queues all its budgets, and finding them costs no parsing of selectors.
+// With the defects fixed, an event of a pod queues all its budgets, and finding them costs no parsing of selectors.
 func TestOverlappingBudgets(t *testing.T) {
 	t.Run("status", func(t *testing.T) {
 		expectDefect(t, "tenant-budgets.md", func(t *testing.T) error {

@@ -38,7 +38,7 @@ func deletePods() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}}
 }
 
-// With the defect mended, the last assertion finds no rules: a rule comes from a ClusterRole that does not aggregate.
+// With the defect fixed, the last assertion finds no rules: a rule comes from a ClusterRole that does not aggregate.
 func TestClusterRolesThatAggregateEachOther(t *testing.T) {
 	expectDefect(t, "D-11.md", func(t *testing.T) error {
 		source := clusterRole("source", "a", "", deletePods())
@@ -62,7 +62,7 @@ func TestClusterRolesThatAggregateEachOther(t *testing.T) {
 	})
 }
 
-// With the defect mended, the apply has an empty list of rules in place of none.
+// With the defect fixed, the apply has an empty list of rules in place of none.
 func TestClusterRoleWithoutASource(t *testing.T) {
 	t.Run("rules", func(t *testing.T) {
 		expectDefect(t, "D-20.md", func(t *testing.T) error {

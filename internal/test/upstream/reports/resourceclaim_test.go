@@ -56,7 +56,7 @@ func allocatedClaim(pods ...*corev1.Pod) *resourcev1.ResourceClaim {
 	return c
 }
 
-// With the defect mended, nothing is written: a pod that has finished is nobody to reserve or to create a claim for.
+// With the defect fixed, nothing is written: a pod that has finished is nobody to reserve or to create a claim for.
 func TestFinishedPod(t *testing.T) {
 	t.Run("reservation", func(t *testing.T) {
 		expectDefect(t, "D-7.md", func(t *testing.T) error {
@@ -90,7 +90,7 @@ func TestFinishedPod(t *testing.T) {
 	})
 }
 
-// With the defect mended, a ResourceClaim that has a deletionTimestamp gets no DELETE.
+// With the defect fixed, a ResourceClaim that has a deletionTimestamp gets no DELETE.
 func TestClaimThatIsBeingDeleted(t *testing.T) {
 	expectDefect(t, "D-17.md", func(t *testing.T) error {
 		failed := podOnNode("failed", "uid-1", corev1.PodFailed, template)
@@ -116,7 +116,7 @@ func TestClaimThatIsBeingDeleted(t *testing.T) {
 	})
 }
 
-// With the defect mended, the API server is asked for the pod, as it is when the cache has no pod of the name.
+// With the defect fixed, the API server is asked for the pod, as it is when the cache has no pod of the name.
 func TestPodCacheHasThePredecessor(t *testing.T) {
 	expectDefect(t, "D-21.md", func(t *testing.T) error {
 		before := podOnNode("train-0", "uid-before", corev1.PodSucceeded, shared)
@@ -149,7 +149,7 @@ func keepsItsDevice(t *testing.T, client *fake.Clientset) error {
 	return nil
 }
 
-// With the defect mended, the API server is asked for the pod although its deletion was seen.
+// With the defect fixed, the API server is asked for the pod although its deletion was seen.
 func TestPodComesBackWithItsUID(t *testing.T) {
 	expectDefect(t, "D-37.md", func(t *testing.T) error {
 		pod := podOnNode("train-0", "uid-1", corev1.PodRunning, shared)

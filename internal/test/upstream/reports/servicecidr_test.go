@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/servicecidrs"
 )
 
-// With the defect mended, the last list has a ServiceCIDR: canDeleteCIDR does not count on one that is being deleted.
+// With the defect fixed, the last list has a ServiceCIDR: canDeleteCIDR does not count on one that is being deleted.
 func TestServiceCIDRsDeletedTogether(t *testing.T) {
 	deleted := func(name, cidr string) *networkingv1.ServiceCIDR {
 		now := metav1.Now()
