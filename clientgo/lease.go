@@ -191,7 +191,7 @@ func (c checked) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := c.RoundTripper.RoundTrip(r)
-	if err != nil {
+	if err != nil || answer.StatusCode >= http.StatusInternalServerError { // a proxy or etcd may still be at it
 		now := time.Now()
 		c.e.unanswered.Store(&now)
 	}

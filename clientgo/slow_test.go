@@ -194,6 +194,38 @@ func TestBudgetOverThousandsOfScales(t *testing.T) {
 	})
 }
 
+// The lookups take 40 seconds, and all pods stop being ready meanwhile. What is written from then on allows nothing: the
+// handlers have shown the pods before the last answer.
+func TestPodsThatCrashDuringThousandsOfLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &slowAPI{long: 200 * time.Millisecond}
+		objects := budgetOf("big", "Game", 2000)
+		f, r := api.disruption(t, objects...)
+		const crash = 20 * time.Second
+		time.AfterFunc(crash, func() {
+			for _, o := range objects {
+				pod, ok := o.(*corev1.Pod)
+				if !ok {
+					continue
+				}
+				pod = pod.DeepCopy()
+				pod.ResourceVersion = "2000000"
+				pod.Status.Conditions[0].Status = corev1.ConditionFalse
+				if _, err := api.informed.CoreV1().Pods(pod.Namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		run(t, f, r, 70*time.Second)
+		for i, w := range api.writes {
+			if strings.HasPrefix(w, "big") && api.at[i] > crash+time.Second && !strings.HasSuffix(w, " 0") {
+				t.Errorf("%v: %s, although all pods crashed at %v", api.at[i], w, crash)
+			}
+		}
+		require.Contains(t, strings.Join(api.writes, "\n"), "big", "the status is written")
+	})
+}
+
 // The API server is asked once about a kind without a scale, however many of its objects control pods.
 func TestKindWithoutAScaleIsAskedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

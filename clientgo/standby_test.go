@@ -213,3 +213,57 @@ func TestNewLeaderLeavesTheLastOfTwoEqualRanges(t *testing.T) {
 		require.Empty(c, rangesOf(c.T, c.client))
 	}, purekubetest.ServiceCIDR("a", "10.97.0.0/24"), purekubetest.ServiceCIDR("b", "10.97.0.0/24"), purekubetest.Address("10.97.0.7", "shop/web"))
 }
+
+// lateAt is the way of a proxy that answers 504 to the first request of that method and path, which arrives later.
+type lateAt struct {
+	http.RoundTripper
+	method, path string
+	delay        time.Duration
+	once         sync.Once
+	answered     chan struct{}
+}
+
+func (l *lateAt) RoundTrip(q *http.Request) (*http.Response, error) {
+	first := false
+	if q.Method == l.method && strings.HasSuffix(q.URL.Path, l.path) {
+		l.once.Do(func() { first = true })
+	}
+	if !first {
+		return l.RoundTripper.RoundTrip(q)
+	}
+	late := q.Clone(context.Background())
+	time.AfterFunc(l.delay, func() {
+		if answer, err := l.RoundTripper.RoundTrip(late); err == nil {
+			_ = answer.Body.Close()
+		}
+	})
+	close(l.answered)
+	return &http.Response{StatusCode: http.StatusGatewayTimeout, Header: http.Header{"Content-Type": {"text/html"}},
+		Body: io.NopCloser(strings.NewReader("<html>504 Gateway Time-out</html>")), Request: q}, nil
+}
+
+// A create is answered with 504 by a proxy, and arrives three seconds later. The leader is stopped meanwhile, as in a rollout:
+// the next one must not make a second claim.
+func TestLeaderIsStoppedAfterA504(t *testing.T) {
+	pod := purekubetest.Pod("ml/train-0")
+	purekubetest.ClaimFor(pod, "gpu")
+	pod.Status.ResourceClaimStatuses = nil
+	withReplicas(t, func(c *replicas) {
+		way := c.way
+		proxy := &lateAt{RoundTripper: way, method: http.MethodPost, path: "/resourceclaims", delay: 3 * time.Second, answered: make(chan struct{})}
+		c.way = proxy
+		leader := c.run("resourceclaim")
+		c.way = way
+		c.run("resourceclaim")
+		_, err := c.client.ResourceV1().ResourceClaimTemplates("ml").Create(c.Context(), &resourcev1.ResourceClaimTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName},
+		}, metav1.CreateOptions{})
+		require.NoError(c, err)
+		<-proxy.answered
+		leader.end()
+		time.Sleep(time.Minute)
+		list, err := c.client.ResourceV1().ResourceClaims("ml").List(c.Context(), metav1.ListOptions{})
+		require.NoError(c, err)
+		require.Len(c, list.Items, 1)
+	}, pod)
+}

@@ -19,7 +19,8 @@ const FenceTimeout = 5 * time.Second
 // Fences hold back keys whose own writes the Index does not show yet: their plans would ask for the same writes again.
 // A key misses little meanwhile: a watch shows the changes of a resource in order, so an Index that lacks the write
 // also lacks every later change of that resource. Changes of other resources are planned once the write shows, or after
-// FenceTimeout.
+// FenceTimeout. A list shows its objects in another order: an informer that lists again can end a fence too soon, and
+// then the same patch is sent again, which changes nothing or is refused.
 type Fences struct {
 	// Seen has, for each watched resource, the newest resourceVersion that is in the Index.
 	Seen map[schema.GroupResource]string

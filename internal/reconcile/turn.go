@@ -97,6 +97,8 @@ type Turn[X any, A purekube.Action] struct {
 	// Refusing: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an
 	// answer.
 	Refusing bool
+	// Checking: Result is the plan with the Index of the question, which is outdated. Index is the one of now.
+	Checking bool
 	Again    bool
 	Written  map[schema.GroupResource]string
 }
@@ -159,7 +161,17 @@ func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
 func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
 	q := t.Question
 	t.Ask, t.Tick = nil, 0
+	if t.Checking {
+		result, problems = asBoth(t.Result, result), t.Problems
+	}
 	if len(result.Needs) == 0 {
+		if !t.Checking && l.outdated(now, t) {
+			t.Result, t.Problems, t.Checking = result, problems, true
+			// The time is the one of the question, so that times which a status has are the same.
+			t.Index = l.Current(q.Asked)
+			l.answer(t)
+			return
+		}
 		t.Result, t.Problems, t.Step, t.WriteBy = result, problems, CarryOut, now.Add(WritesTimeout)
 		if slices.ContainsFunc(result.Actions, irreversible[A]) {
 			t.Step = Confirm
@@ -206,6 +218,28 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	l.answer(t)
 }
 
+// outdated reports whether an event has affected the key since its lookups were asked for, and the Index of the question
+// is too old to plan with it alone. The Index of now alone would not do: its pods may be newer than the answers. Only
+// what both ask for is sent. The status of an object that is decided without answers waits for no quiet moment before
+// LookupsDeadline: it would say for too long what it says now.
+func (l *Loop[X, S, A]) outdated(now time.Time, t *Turn[X, A]) bool {
+	return t.Answers != nil && !t.Refusing && t.Question.Again && (!l.o.DecidesWithout || t.Question.late(now))
+}
+
+// asBoth is the plan up to the first action that the other plan does not ask for.
+func asBoth[A purekube.Action](plan, other purekube.Result[A]) purekube.Result[A] {
+	if i := slices.IndexFunc(plan.Actions, func(a A) bool { return !asksFor(other, a) }); i >= 0 {
+		plan.Actions = plan.Actions[:i]
+	}
+	return plan
+}
+
+// asksFor reports whether the plan has the request of the action.
+func asksFor[A purekube.Action](plan purekube.Result[A], a A) bool {
+	asked := a.Request(nil)
+	return slices.ContainsFunc(plan.Actions, func(b A) bool { return reflect.DeepEqual(b.Request(nil), asked) })
+}
+
 // irreversible reports whether an action cannot be undone.
 func irreversible[A purekube.Action](a A) bool { return a.Request(nil).Irreversible }
 
@@ -219,13 +253,7 @@ var ErrUnconfirmed = errors.New("not confirmed by what the API server has")
 func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.Result[A], err error) {
 	t.Step, t.WriteBy = CarryOut, now.Add(WritesTimeout)
 	for i, a := range t.Result.Actions {
-		asked := a.Request(nil)
-		if !asked.Irreversible {
-			continue
-		}
-		if err == nil && slices.ContainsFunc(fresh.Actions, func(b A) bool {
-			return reflect.DeepEqual(b.Request(nil), asked)
-		}) {
+		if !irreversible(a) || err == nil && asksFor(fresh, a) {
 			continue
 		}
 		if err == nil {

@@ -20,8 +20,8 @@ import (
 var unprinted = map[string]string{
 	"Loop.o":        "options never change",
 	"Turn.Key":      "the turns have it as their key",
-	"Turn.Result":   "what Turn.Index plans, which is printed",
-	"Turn.Problems": "what Turn.Index plans, which is printed",
+	"Turn.Result":   "what Turn.Index and Turn.Question.Index plan, which are printed",
+	"Turn.Problems": "what Turn.Index and Turn.Question.Index plan, which are printed",
 	"Turn.Next":     "the caller follows it at once",
 	"Turn.Ask":      "the caller queues it at once",
 	"Turn.Tick":     "the caller sets a timer at once",

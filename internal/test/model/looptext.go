@@ -27,9 +27,9 @@ func loopText[X purekube.Index[X, S, A], S any, A purekube.Action](
 	}
 	for _, key := range sortedBy(l.Turns, purekube.Key.Compare) {
 		t := l.Turns[key]
-		fmt.Fprintf(&w.b, "turn %s %s %s, until %s, late %t %d, again %t, failures %v, unconfirmed %t, written", key, t.Step,
-			index(t.Index), millis(t.WriteBy),
-			t.Refusing, t.Late, t.Again, t.Failures, t.Unconfirmed)
+		fmt.Fprintf(&w.b, "turn %s %s %s, until %s, late %t %d, checking %t, again %t, failures %v, unconfirmed %t, written",
+			key, t.Step, index(t.Index), millis(t.WriteBy),
+			t.Refusing, t.Late, t.Checking, t.Again, t.Failures, t.Unconfirmed)
 		w.versions(t.Written)
 		w.answers(t.Answers)
 		w.question(t.Question)
