@@ -44,8 +44,13 @@ type ClusterRoleOptions struct {
 //     server demands full authority of whoever writes an aggregationRule. Write aggregationRules before you protect the
 //     ClusterRole.
 //
-// A protected ClusterRole therefore never gets more selectors, and each ClusterRole that they match is judged when it
-// is written. So several writes at the same time add nothing that none of them adds alone, and nothing depends on
+// A protected ClusterRole never loses a selector either, nor is it deleted with one: the API server creates and repairs
+// its default ClusterRoles when it starts, without a review, and what was labelled for the selector meanwhile would
+// have been judged as the source of nothing. To take a selector away, stop protecting the ClusterRole first. Protect
+// the ClusterRoles that a protected one aggregates, too: admin aggregates edit, and edit aggregates view.
+//
+// A protected ClusterRole therefore always has the same selectors, and each ClusterRole that they match is judged when
+// it is written. So several writes at the same time add nothing that none of them adds alone, and nothing depends on
 // reviews of the controllers' writes.
 //
 // That holds for an Index that is at least as new as the oldObject of the request. Use a list that you ask for after
@@ -59,7 +64,7 @@ type ClusterRoleOptions struct {
 //
 // It cannot see:
 //   - rules that a protected ClusterRole has: they are never taken away. A rule that aggregation is about to remove may
-//     stay for a while, because of a write that is allowed. A deletion is always allowed;
+//     stay for a while, because of a write that is allowed;
 //   - RoleBindings and ClusterRoleBindings: who gets a ClusterRole;
 //   - writes that are not reviewed.
 //
@@ -75,6 +80,10 @@ func ClusterRoleWrite(
 	w, err := readClusterRoleWrite(r)
 	if err != nil {
 		return refused(r, badRequest, "%v", err)
+	}
+	if _, protected := o.Allowed[r.Name]; protected && w.losesSelector() {
+		return refused(r, forbidden, "ClusterRole %s would lose a selector, and may get it back without a review: "+
+			"whatever was labelled for it meanwhile would be aggregated", r.Name)
 	}
 	if !ReadsClusterRoles(r, o) {
 		return allowed(r)
@@ -175,6 +184,18 @@ func (w clusterRoleWrite) notAllowed(rules []rbacv1.PolicyRule, wasSource bool) 
 			"and not every rule is allowed for it: write the aggregationRule before you protect the ClusterRole", w.newObj.Name)
 	}
 	return ""
+}
+
+// losesSelector reports whether the ClusterRole has a selector less after the write.
+func (w clusterRoleWrite) losesSelector() bool {
+	if w.oldObj == nil {
+		return false
+	}
+	var left sets.Set[string]
+	if w.newObj != nil {
+		left = selectorsOf(w.newObj)
+	}
+	return len(selectorsOf(w.oldObj).Difference(left)) > 0
 }
 
 // selectorsOf are the texts of the selectors of a ClusterRole.

@@ -34,6 +34,25 @@ func changed(r *rbacv1.ClusterRole, change func(*rbacv1.ClusterRole)) *rbacv1.Cl
 	return r
 }
 
+// kube-apiserver creates its default ClusterRoles again when it starts, without a review. So view must stay while somebody
+// can label a ClusterRole for it.
+func TestClusterRoleThatIsCreatedAgain(t *testing.T) {
+	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"view": nil, "admin": nil}}
+	admin, view := purekubetest.AggregatedRole("admin", "to-admin"), purekubetest.AggregatedRole("view", "to-view")
+	view.Labels = map[string]string{"to-admin": "true"}
+	index := func(roles ...*rbacv1.ClusterRole) *rbacaggregate.Index {
+		return rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
+	}
+	mine := reviews.Role("mine", "to-view", secretsRule)
+	require.True(t, ClusterRoleWrite(index(admin), createsRole(mine).Review(t), o).Allowed, "without view, it is the source of nothing")
+	rules, err := index(admin, view, mine).Rules(rbacaggregate.Key("admin"))
+	require.NoError(t, err)
+	require.NotEmpty(t, rules, "and of admin once view is back")
+	for _, without := range []*rbacv1.ClusterRole{nil, changed(view, func(r *rbacv1.ClusterRole) { r.AggregationRule = nil })} {
+		require.False(t, ClusterRoleWrite(nil, reviews.WritesRole(view, without).Review(t), o).Allowed)
+	}
+}
+
 // What a write grants at any time counts, whoever aggregates: the default mode alone allows each of the refused writes.
 func TestClusterRoleWrites(t *testing.T) {
 	view := purekubetest.AggregatedRole("view", "to-view")
@@ -90,8 +109,18 @@ func TestClusterRoleWrites(t *testing.T) {
 			createsRole(reviews.Role("team", "to-view", secretsRule)), []purekubetest.Object{last, stale}, "team has the rule",
 		},
 		{
-			"view, with a rule that it is about to lose", "the end of its aggregation would keep it",
-			reviews.WritesRole(stale, changed(stale, func(r *rbacv1.ClusterRole) { r.AggregationRule = nil })), []purekubetest.Object{last, stale}, "view has the rule",
+			"a source, with a rule that it is about to lose", "the end of its aggregation would keep it",
+			reviews.WritesRole(aggregating("nobody"), changed(aggregating("nobody"), func(r *rbacv1.ClusterRole) { r.AggregationRule = nil })),
+			[]purekubetest.Object{aggregating("nobody")}, "team has the rule",
+		},
+		{
+			"view without its aggregationRule", "the API server may repair it",
+			reviews.WritesRole(stale, changed(stale, func(r *rbacv1.ClusterRole) { r.AggregationRule = nil })), []purekubetest.Object{last, stale}, "view would lose a selector",
+		},
+		{"view deleted", "the API server may create it again", reviews.WritesRole(view, nil), nil, "view would lose a selector"},
+		{
+			"view deleted, which selects nothing", "when it is created again, it is judged",
+			reviews.WritesRole(changed(view, func(r *rbacv1.ClusterRole) { r.AggregationRule = nil }), nil), nil, "",
 		},
 		{
 			"a part of a rule that view has", "it is covered", createsRole(reviews.Role("team", "to-view", secretRule)),
@@ -99,13 +128,16 @@ func TestClusterRoleWrites(t *testing.T) {
 		},
 		{
 			"another selector of view", "it lets in whatever is labelled",
-			reviews.WritesRole(view, purekubetest.AggregatedRole("view", "other")), nil, "a new selector of view",
+			reviews.WritesRole(view, changed(view, func(r *rbacv1.ClusterRole) {
+				r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors,
+					purekubetest.AggregatedRole("view", "other").AggregationRule.ClusterRoleSelectors...)
+			})), nil, "a new selector of view",
 		},
 		{
-			"one selector less", "nothing more comes in",
+			"one selector less", "what is labelled for it until it is back is judged as the source of nothing",
 			reviews.WritesRole(changed(view, func(r *rbacv1.ClusterRole) {
 				r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, metav1.LabelSelector{})
-			}), view), nil, "",
+			}), view), nil, "view would lose a selector",
 		},
 		{
 			"a source with selectors", "they let in whatever is labelled",
