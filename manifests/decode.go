@@ -5,9 +5,11 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +23,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -137,7 +140,7 @@ func decode(p piece) []decoded {
 		return []decoded{d}
 	case p.around:
 		d.around = &head
-		d.aboutList(head, p.cut)
+		d.aboutList(head, p.cut, true)
 		return []decoded{d}
 	case p.at.Item > 0 && head.Kind == "" && head.APIVersion == "":
 		d.untyped = raw
@@ -146,7 +149,7 @@ func decode(p piece) []decoded {
 		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
 	elementKind, isList := strings.CutSuffix(head.Kind, "List")
-	if d.aboutList(head, p.cut); !isList || head.Items == nil && d.list.Empty() {
+	if d.aboutList(head, p.cut, false); !isList || head.Items == nil && d.list.Empty() && len(d.errs) == 0 {
 		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
 	all := []decoded{d}
@@ -173,7 +176,7 @@ func decode(p piece) []decoded {
 }
 
 // aboutList notes what a list says beside its items: of which kind they all are, and whether it ends as it should.
-func (d *decoded) aboutList(head listHead, cut bool) {
+func (d *decoded) aboutList(head listHead, cut, around bool) {
 	kind, isList := strings.CutSuffix(head.Kind, "List")
 	if d.isList = isList; !isList {
 		return
@@ -187,6 +190,19 @@ func (d *decoded) aboutList(head listHead, cut bool) {
 	}
 	if head.Metadata.Continue != "" {
 		d.fail(anyKind, "metadata.continue", "the list is not complete: the API server has more items")
+	}
+	// An object of another kind may be called a list, too.
+	if d.list.Empty() && (head.APIVersion != "v1" || head.Kind != "List") {
+		return
+	}
+	given := keysOf(head.raw)
+	if _, there := given["items"]; !there && !around {
+		d.fail(anyKind, "items", "required: without it, nobody knows how many there are")
+	}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "items"}, key) {
+			d.fail(anyKind, oneLine(key), unknownField)
+		}
 	}
 }
 
@@ -304,6 +320,16 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 			fmt.Sprintf("is %s, which %s does not have in any supported release", gvk.Kind, gvk.GroupVersion()))
 	default:
 		is := metav1.TypeMeta{APIVersion: d.at.APIVersion, Kind: d.at.Kind}
+		// Its type is not known, so a key that is given twice is all that can be wrong with its fields.
+		_, _, err := decoder.Decode(raw, &gvk, &unstructured.Unstructured{})
+		if twice, found := runtime.AsStrictDecodingError(err); found {
+			for _, e := range twice.Errors() {
+				field, what := strictError(e)
+				d.fail(gvk.GroupKind(), field, what)
+			}
+			d.ignored = true
+			return
+		}
 		if gvk == scaledObjectKind {
 			d.scaled = scaledObject(is, raw)
 		} else {

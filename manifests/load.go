@@ -304,6 +304,9 @@ func (l *loader) takeList(list decoded, items []decoded) {
 	if !list.isList {
 		if len(list.errs) == 0 {
 			list = decodeObject(list.at, list.around.TypeMeta, list.around.raw)
+			if list.object != nil { // its items were taken out of it
+				list.fail(kindOf(list.object), "items", unknownField)
+			}
 		}
 		l.take(list)
 		return

@@ -17,12 +17,13 @@ import (
 // ServiceCIDR is the snapshot of the package of that name, at this time. The snapshot shares the set's objects, as the
 // others do.
 func (s *Set) ServiceCIDR(now time.Time) servicecidr.Snapshot {
-	return servicecidr.Snapshot{Now: now, ServiceCIDRs: s.ServiceCIDRs, IPAddresses: s.IPAddresses}
+	return servicecidr.Snapshot{Now: now, ServiceCIDRs: whole(s, ServiceCIDR, s.ServiceCIDRs), IPAddresses: s.IPAddresses}
 }
 
 // ResourceClaim is the snapshot of the package of that name, at this time, without answers.
 func (s *Set) ResourceClaim(now time.Time) resourceclaim.Snapshot {
-	return resourceclaim.Snapshot{Now: now, Pods: s.Pods, Claims: s.Claims, Templates: s.ClaimTemplates}
+	return resourceclaim.Snapshot{Now: now, Pods: s.Pods, Claims: s.Claims,
+		Templates: whole(s, ResourceClaimTemplate, s.ClaimTemplates)}
 }
 
 // TTL is the snapshot of the package of that name, at the step that the nodes' annotations show.
@@ -57,5 +58,5 @@ func whole[T any, P interface {
 	if len(s.inPart) == 0 {
 		return list
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(o P) bool { return o != nil && s.inPart[key(kind, o)] })
+	return slices.DeleteFunc(slices.Clone(list), func(o P) bool { return o != nil && s.inPart[planned(key(kind, o), kind)] })
 }

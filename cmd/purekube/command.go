@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/manifests"
@@ -268,11 +267,12 @@ func (inv *invocation) answer(sys system) (status int) {
 	status = inv.command.run(asked, sys)
 	text := out.Bytes()
 	if inv.output == outputYAML && len(text) > 0 { // nothing, as YAML, is null
-		var err error
-		if text, err = yaml.JSONToYAML(text); err != nil {
+		var asYAML bytes.Buffer
+		if err := writeYAML(&asYAML, text); err != nil {
 			sys.say(err)
 			return exitInput
 		}
+		text = asYAML.Bytes()
 	}
 	var err error
 	switch {

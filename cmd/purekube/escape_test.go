@@ -60,8 +60,11 @@ func TestOutputShowsWhatTheInputHides(t *testing.T) {
 	} {
 		for _, args := range [][]string{
 			nil, {"--explain"}, {"--explain", "--assume-complete"}, {"-o", "json", "--explain"}, {"-o", "requests"}, {"-o", "html"}, {"-o", "mermaid"},
-			{"-drain", "all"}, {"-drain", "all", "--force"}, {"-drain", "all", "--together", "--force"},
-			{"-drain", "all", "--waves", "--force"}, {"-drain", "all", "--waves", "--by", hostile}, {"-drain", hostile, "--force"}, {"--fail-on", "never"}, {"--core", hostile}, {"-o", hostile}, {"-" + hostile},
+			{"-o", "yaml", "--explain"}, {"drain", "all", "-f"}, {"drain", "all", "--force", "-f"}, {"drain", "all", "--together", "--force", "-f"},
+			{"drain", "all", "--waves", "--force", "-f"}, {"drain", "all", "--waves", "--by", hostile, "-f"}, {"drain", hostile, "--force", "-f"},
+			{"drain", "all", "--force", "-o", "json", "-f"}, {"drain", "all", "--force", "-o", "yaml", "-f"}, {"drain", "all", "--waves", "--force", "-o", "yaml", "-f"},
+			{"lint"}, {"lint", "-o", "json"}, {"lint", "-o", "yaml"}, {"lint", "-o", "sarif"}, {"diff"}, {"diff", "-o", "json"}, {"diff", "-o", "yaml"}, {"report"},
+			{"--fail-on", "never"}, {"--core", hostile}, {"-o", hostile}, {"-" + hostile},
 		} {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				got := plan(t, files, "", append(args, file)...)

@@ -128,12 +128,17 @@ func TestEachFlagMatters(t *testing.T) {
 	}
 }
 
-// -o yaml is -o json in another notation.
+// -o yaml is -o json in another notation, whatever the names are.
 func TestYAMLIsTheJSON(t *testing.T) {
-	for _, args := range []string{"plan --demo", "explain node/worker-1 --demo", "drain all --demo", "lint --demo", "diff --demo"} {
+	input := fstest.MapFS{"input.json": {Data: []byte(hostileCluster(t))}}
+	for _, args := range []string{
+		"plan --demo", "explain node/worker-1 --demo", "drain all --demo", "lint --demo", "diff --demo",
+		"plan --explain -f input.json", "drain all --force -f input.json", "lint -f input.json", "diff -f input.json",
+	} {
 		t.Run(args, func(t *testing.T) {
-			asJSON := plan(t, nil, "", append(strings.Fields(args), "-o", "json")...)
-			asYAML := plan(t, nil, "", append(strings.Fields(args), "-o", "yaml")...)
+			asJSON := plan(t, input, "", append(strings.Fields(args), "-o", "json")...)
+			asYAML := plan(t, input, "", append(strings.Fields(args), "-o", "yaml")...)
+			require.NotEmpty(t, asJSON.stdout)
 			require.Equal(t, asJSON.status, asYAML.status)
 			require.Equal(t, asJSON.stderr, asYAML.stderr)
 			back, err := yaml.YAMLToJSON([]byte(asYAML.stdout))

@@ -152,7 +152,7 @@ func (l *liveReader) follow(ctx context.Context, kinds []schema.GroupKind) (*fol
 			return nil, err
 		}
 		f.items[resource] = map[types.NamespacedName]stdjson.RawMessage{}
-		for _, item := range list.Items {
+		for _, item := range *list.Items {
 			f.items[resource][itemName(item)] = item
 		}
 		since[kind] = list.Metadata.ResourceVersion

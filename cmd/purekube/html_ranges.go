@@ -58,8 +58,7 @@ type prefixOf struct {
 func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	// What is wrong is among the problems of the report.
-	explanations, _ := servicecidr.NewIndex(
-		servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}, options).ExplainAll()
+	explanations, _ := servicecidr.NewIndex(c.ServiceCIDR(set.now), options).ExplainAll()
 	r := ranges{cidrs: c.ServiceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options,
 		links: links}
 	var all []prefixOf

@@ -318,14 +318,14 @@ func (l *liveReader) list(
 	return nil, err
 }
 
-// listPage is a page of a list, with its objects as text.
+// listPage is a page of a list, with its objects as text. Without items, not even an empty list, it is none.
 type listPage struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
 		Continue        string `json:"continue"`
 		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
-	Items []stdjson.RawMessage `json:"items"`
+	Items *[]stdjson.RawMessage `json:"items"`
 }
 
 func (l *liveReader) pages(
@@ -351,7 +351,7 @@ func (l *liveReader) pages(
 			return nil, err
 		}
 		// Something between here and the API server may answer with another object, and a list of nothing is an answer.
-		if p.Kind != kind.Kind+"List" || p.Metadata.ResourceVersion == "" {
+		if p.Kind != kind.Kind+"List" || p.Metadata.ResourceVersion == "" || p.Items == nil {
 			return nil, errNoList
 		}
 		// All pages are of one moment: what was recreated under another name between two moments may be on no page.
@@ -361,10 +361,10 @@ func (l *liveReader) pages(
 		if version = p.Metadata.ResourceVersion; list == nil {
 			list = newListWriter(kind, resource, version)
 		}
-		for _, item := range p.Items {
+		for _, item := range *p.Items {
 			list.add(item)
 		}
-		l.objects += len(p.Items)
+		l.objects += len(*p.Items)
 		l.progress(l.objects)
 		if next != "" && next == p.Metadata.Continue {
 			return nil, errNoList // it would never end

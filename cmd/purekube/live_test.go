@@ -199,6 +199,8 @@ func TestLiveFails(t *testing.T) {
 		{"an answer without a kind", "list of pods: the answer is not a list of the kind", status(http.StatusOK, `{}`)},
 		{"another list", "list of pods: the answer is not a list of the kind",
 			status(http.StatusOK, `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}`)},
+		{"a list without items", "list of pods: the answer is not a list of the kind",
+			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1"}}`)},
 		{"a list without a resourceVersion", "list of pods: the answer is not a list of the kind",
 			status(http.StatusOK, `{"apiVersion":"v1","kind":"PodList","metadata":{},"items":[]}`)},
 		{"pages without an end", "list of pods: the answer is not a list of the kind",

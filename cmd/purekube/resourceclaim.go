@@ -61,7 +61,7 @@ func planResourceClaim(c *cluster, set settings) section {
 
 // claimSnapshot is what the plan of the claims rests on.
 func claimSnapshot(c *cluster, set settings) (resourceclaim.Snapshot, resourceclaim.Options) {
-	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.Pods, Claims: c.Claims, Templates: c.ClaimTemplates}
+	snapshot := c.ResourceClaim(set.now)
 	if set.assumeComplete {
 		snapshot.Answers = wholecluster.Answers(c.Pods, c.Claims)
 	}

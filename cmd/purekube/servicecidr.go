@@ -12,7 +12,7 @@ import (
 )
 
 func planServiceCIDR(c *cluster, set settings) section {
-	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
+	snapshot := c.ServiceCIDR(set.now)
 	index := servicecidr.NewIndex(snapshot, servicecidr.Options{MatchUpstream: set.matchUpstream})
 	planned, whole := index.PlanAll()
 	outcomes := map[purekube.Key]servicecidr.Outcome{}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -12,7 +13,12 @@ import (
 // runVersion prints what was built.
 func runVersion(_ invocation, sys system) int {
 	info, _ := debug.ReadBuildInfo()
-	printVersion(sys.stdout, info)
+	var out bytes.Buffer
+	printVersion(&out, info)
+	if _, err := out.WriteTo(sys.stdout); err != nil {
+		sys.say(err)
+		return exitInput
+	}
 	return exitPlanned
 }
 

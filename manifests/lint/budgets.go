@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -273,7 +274,15 @@ func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation)
 func (l *linter) overlaps(h health, input *disruption.Index) {
 	const most = 3
 	others, sample := map[purekube.Key][]string{}, map[purekube.Key]string{}
-	for _, p := range h.pods {
+	pods := slices.Clip(h.pods)
+	for _, w := range l.set.CustomWorkloads {
+		// Nobody knows how many pods it has, but two budgets are too many for one.
+		if w != nil && w.Template != nil && w.Replicas == nil {
+			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.Namespace, Name: w.Name, Labels: w.Template.Labels}})
+		}
+	}
+	for _, p := range pods {
 		budgets, _ := input.BudgetsFor(p) // the error is about budgets that select nothing
 		if len(budgets) < 2 {
 			continue

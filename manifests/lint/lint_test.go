@@ -139,6 +139,16 @@ func TestScaledToZero(t *testing.T) {
 	}
 }
 
+// However many pods there are: two budgets are too many for each.
+func TestOverlapOfAWorkloadWithoutReplicas(t *testing.T) {
+	custom := "apiVersion: example.com/v1\nkind: Game\nmetadata: {name: web}\nspec: " +
+		"{template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}\n---\n"
+	another := strings.Replace(budget("maxUnavailable: 1", web), "name: ", "name: another-", 1)
+	found := lint.Check(read(t, custom+budget("maxUnavailable: 1", web)+"---\n"+another)).Findings
+	require.Equal(t, []lint.Code{lint.BudgetsOverlap}, codesOf(found))
+	require.Len(t, found, 2, "one for each budget")
+}
+
 // A percentage, or maxUnavailable, of pods without a controller is of 0 pods: there is nothing to round up.
 func TestPodsWithoutAController(t *testing.T) {
 	bare := ""
@@ -180,6 +190,10 @@ func TestBuiltinRights(t *testing.T) {
 		{"every resource of a protected group", "view", `{verbs: [get], apiGroups: [metrics.k8s.io], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every resource of another protected group", "view", `{verbs: [get], apiGroups: [kubernetes.io], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every URL", "view", `{verbs: [get], nonResourceURLs: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"every path", "view", `{verbs: [get], nonResourceURLs: ["/*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"the paths below one", "view", `{verbs: [get], nonResourceURLs: ["/metrics/*"]}`, nil},
+		{"tokens of whatever has some", "view", `{verbs: [create], apiGroups: [""], resources: ["*/token"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"the scale of every kind", "edit", `{verbs: [update], apiGroups: [apps], resources: ["*/scale"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"no label of an aggregated role", "nobody", `{verbs: ["*"], apiGroups: ["*"], resources: ["*"]}`, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

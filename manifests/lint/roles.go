@@ -195,7 +195,10 @@ func ofKubernetes(group string) bool {
 // dangerOf is the code of a dangerous rule, and empty for any other rule. A wildcard is always dangerous. Escalation
 // and access to Secrets are dangerous only if the rules before do not allow them.
 func dangerOf(r rbacv1.PolicyRule, before []rbacv1.PolicyRule) Code {
-	if slices.Contains(slices.Concat(r.Verbs, r.APIGroups, r.Resources, r.NonResourceURLs), rbacv1.VerbAll) {
+	wildcard := func(entry string) bool {
+		return entry == rbacv1.VerbAll || entry == "/*" || strings.HasPrefix(entry, "*/")
+	}
+	if slices.ContainsFunc(slices.Concat(r.Verbs, r.APIGroups, r.Resources, r.NonResourceURLs), wildcard) {
 		return AggregationGrantsWildcard
 	}
 	var found Code
