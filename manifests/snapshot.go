@@ -58,5 +58,7 @@ func whole[T any, P interface {
 	if len(s.inPart) == 0 {
 		return list
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(o P) bool { return o != nil && s.inPart[planned(key(kind, o), kind)] })
+	return slices.DeleteFunc(slices.Clone(list), func(o P) bool {
+		return o != nil && s.inPart[planned(key(kind, o), kind)]
+	})
 }

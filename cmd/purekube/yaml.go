@@ -12,8 +12,8 @@ import (
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// writeYAML writes JSON as YAML, with sorted keys. Texts that hide something, or are longer than a line, are in quotes and
-// on one line: there, the escapes of [visible] are YAML's, too.
+// writeYAML writes JSON as YAML, with sorted keys. Texts that hide something, or are longer than a line, are in quotes
+// and on one line: there, the escapes of [visible] are YAML's, too.
 func writeYAML(w io.Writer, json []byte) error {
 	var value any
 	decoder := stdjson.NewDecoder(bytes.NewReader(json))

@@ -97,7 +97,7 @@ type Turn[X any, A purekube.Action] struct {
 	// Refusing: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an
 	// answer.
 	Refusing bool
-	// Checking: Result is the plan with the Index of the question, which is outdated. Index is the one of now.
+	// Checking: Result is the plan with the Index of the question, which is outdated, and Index is the Index of now.
 	Checking bool
 	Again    bool
 	Written  map[schema.GroupResource]string
@@ -167,7 +167,7 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	if len(result.Needs) == 0 {
 		if !t.Checking && l.outdated(now, t) {
 			t.Result, t.Problems, t.Checking = result, problems, true
-			// The time is the one of the question, so that times which a status has are the same.
+			// At the time of the question, so that times in a status are the same.
 			t.Index = l.Current(q.Asked)
 			l.answer(t)
 			return
@@ -218,10 +218,10 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	l.answer(t)
 }
 
-// outdated reports whether an event has affected the key since its lookups were asked for, and the Index of the question
-// is too old to plan with it alone. The Index of now alone would not do: its pods may be newer than the answers. Only
-// what both ask for is sent. The status of an object that is decided without answers waits for no quiet moment before
-// LookupsDeadline: it would say for too long what it says now.
+// outdated reports whether an event has affected the key since its lookups were asked for, and the Index of the
+// question is too old to plan with it alone. The Index of now alone would not do: its pods may be newer than the
+// answers. Only what both ask for is sent. Where an object is decided without answers at LookupsDeadline, an earlier
+// plan is sent as it is: otherwise the status of before, which may allow more, would stay while pods keep changing.
 func (l *Loop[X, S, A]) outdated(now time.Time, t *Turn[X, A]) bool {
 	return t.Answers != nil && !t.Refusing && t.Question.Again && (!l.o.DecidesWithout || t.Question.late(now))
 }
