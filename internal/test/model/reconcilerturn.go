@@ -50,7 +50,10 @@ func (m *reconcilerModel[X, S, A]) plan(
 	if m.world.Broken.SharesTheContext {
 		m.share(after, t)
 	}
-	if t.Step == reconcile.Plan {
+	switch {
+	case t.Step == reconcile.Plan && t.Checking:
+		return after, outcome + "is made again with the Index of now", ""
+	case t.Step == reconcile.Plan:
 		return after, outcome + "decides without answers", ""
 	}
 	after.planning = remove(after.planning, key, purekube.Key.Compare)
@@ -62,7 +65,7 @@ func (m *reconcilerModel[X, S, A]) plan(
 		broken = "what the filter leaves out is never planned: " + key.String()
 	}
 	var lines []string
-	for _, a := range result.Actions {
+	for _, a := range t.Result.Actions {
 		lines = append(lines, a.String())
 		if m.world.Planned != nil && broken == "" {
 			broken = m.world.Planned(facts, a)
