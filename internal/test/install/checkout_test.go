@@ -26,7 +26,7 @@ func TestModuleBesideACheckout(t *testing.T) {
 			commands = append(commands, "go mod "+command)
 		}
 	}
-	require.Len(t, commands, 3)
+	require.Len(t, commands, 4)
 
 	checkout, err := filepath.Abs(root)
 	require.NoError(t, err)
@@ -36,7 +36,10 @@ func TestModuleBesideACheckout(t *testing.T) {
 	require.NoError(t, os.Mkdir(mine, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(mine, "main.go"), []byte(`package main
 
-import _ "github.com/purekube/purekube/clientgo"
+import (
+	_ "github.com/purekube/purekube/clientgo"
+	_ "github.com/purekube/purekube/controllerruntime"
+)
 
 func main() {}
 `), 0o600))
@@ -46,7 +49,7 @@ func main() {}
 	run.Env = append(os.Environ(), "GOWORK=off")
 	out, err := run.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, of := range []string{"clientgo", "disruption"} {
+	for _, of := range []string{"clientgo", "controllerruntime", "disruption"} {
 		require.Contains(t, string(out), "github.com/purekube/purekube/"+of+" in "+filepath.Join(folder, "purekube", of)+"\n")
 	}
 }
