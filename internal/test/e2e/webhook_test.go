@@ -111,7 +111,15 @@ func TestWebhook(t *testing.T) {
 			_, err := w.RbacV1().ClusterRoles().Patch(ctx, "view", types.MergePatchType,
 				[]byte(`{"aggregationRule":null,"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]}`), metav1.PatchOptions{DryRun: dryRun})
 			return err
+		}, http.StatusForbidden, "ClusterRole view would lose a selector"},
+		{"the rules of view", "they are granted until the next pass", func(ctx context.Context, dryRun []string) error {
+			_, err := w.RbacV1().ClusterRoles().Patch(ctx, "view", types.MergePatchType,
+				[]byte(`{"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]}`), metav1.PatchOptions{DryRun: dryRun})
+			return err
 		}, http.StatusForbidden, "ClusterRole view would get a rule that is not allowed"},
+		{"view deleted", "the API server creates it again, with what was labelled meanwhile", func(ctx context.Context, dryRun []string) error {
+			return w.RbacV1().ClusterRoles().Delete(ctx, "view", metav1.DeleteOptions{DryRun: dryRun})
+		}, http.StatusForbidden, "ClusterRole view would lose a selector"},
 		{"an eviction", "the status still allows one: the API server alone would evict", evict("web-b"), http.StatusTooManyRequests, "disruption budget"},
 		{"a budget that allows no disruption", "no node with one of its pods could be drained", changeBudget(0), http.StatusForbidden, "never allows a disruption"},
 	} {
