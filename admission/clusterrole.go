@@ -186,7 +186,7 @@ func (w clusterRoleWrite) notAllowed(rules []rbacv1.PolicyRule, wasSource bool) 
 	return ""
 }
 
-// losesSelector reports whether the ClusterRole has a selector less after the write.
+// losesSelector reports whether the write takes a selector from the ClusterRole.
 func (w clusterRoleWrite) losesSelector() bool {
 	if w.oldObj == nil {
 		return false

@@ -48,7 +48,7 @@ type elected struct {
 	renewed *renewals
 	// deadline is for how long after a renewal requests are sent, and duration how long another replica waits.
 	deadline, duration time.Duration
-	// unanswered is when the last request ended without an answer: it may still take effect.
+	// unanswered is when the last request ended without an answer, or with a server error: it may still take effect.
 	unanswered atomic.Pointer[time.Time]
 }
 
@@ -177,7 +177,7 @@ func (e *elected) mayWrite() error {
 	return nil
 }
 
-// checked sends requests while this replica may write, and remembers when there was no answer.
+// checked sends requests while this replica may write, and remembers which ones may still take effect.
 func (e *elected) checked(next http.RoundTripper) http.RoundTripper { return checked{next, e} }
 
 type checked struct {

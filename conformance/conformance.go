@@ -18,7 +18,7 @@
 //	want:
 //	- update poddisruptionbudgets/status default/web: {status: {disruptionsAllowed: 3, desiredHealthy: 4}}
 //
-// [Files] has a file for each divergence D-…, and for each rule BR-… but BR-30-09 and BR-31-04. Whoever implements
+// [Files] has a file for each divergence D-…, and for each rule BR-… except BR-30-09 and BR-31-04. Whoever implements
 // these controllers, in whatever language, can run them. [Run] runs your own files as tests of your policy.
 // docs/conformance.md describes the format.
 package conformance

@@ -16,8 +16,8 @@ var builtinClusterRoles []byte
 // BuiltinClusterRoles returns the ClusterRoles that every API server creates and that aggregation is about: admin, edit
 // and view, with their aggregation rules and the rules that these collect, and the three roles that bring the rules
 // (system:aggregate-to-admin, …-edit and …-view). They are the ClusterRoles of Kubernetes 1.36 and 1.37 without alpha
-// features. Add them to the ClusterRoles of a chart to see what the chart's labels add to admin. By themselves, they
-// have nothing to be aggregated.
+// features. Add them to the ClusterRoles of a chart to see what the chart's labels add to admin. Aggregation has
+// nothing to change in them.
 //
 // cluster-admin and the other roles of the API server are not among them: they aggregate nothing, and nothing
 // aggregates them.

@@ -140,7 +140,7 @@ func decode(p piece) []decoded {
 		return []decoded{d}
 	case p.around:
 		d.around = &head
-		d.aboutList(head, p.cut, true)
+		d.aboutList(head, p.cut)
 		return []decoded{d}
 	case p.at.Item > 0 && head.Kind == "" && head.APIVersion == "":
 		d.untyped = raw
@@ -149,7 +149,7 @@ func decode(p piece) []decoded {
 		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
 	elementKind, isList := strings.CutSuffix(head.Kind, "List")
-	if d.aboutList(head, p.cut, false); !isList || head.Items == nil && d.list.Empty() && len(d.errs) == 0 {
+	if d.aboutList(head, p.cut); !isList || head.Items == nil && d.list.Empty() && len(d.errs) == 0 {
 		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
 	all := []decoded{d}
@@ -176,7 +176,7 @@ func decode(p piece) []decoded {
 }
 
 // aboutList notes what a list says beside its items: of which kind they all are, and whether it ends as it should.
-func (d *decoded) aboutList(head listHead, cut, around bool) {
+func (d *decoded) aboutList(head listHead, cut bool) {
 	kind, isList := strings.CutSuffix(head.Kind, "List")
 	if d.isList = isList; !isList {
 		return
@@ -196,7 +196,7 @@ func (d *decoded) aboutList(head listHead, cut, around bool) {
 		return
 	}
 	given := keysOf(head.raw)
-	if _, there := given["items"]; !there && !around {
+	if _, there := given["items"]; !there && d.around == nil {
 		d.fail(anyKind, "items", "required: without it, nobody knows how many there are")
 	}
 	for _, key := range slices.Sorted(maps.Keys(given)) {

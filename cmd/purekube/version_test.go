@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"runtime/debug"
 	"testing"
 
@@ -40,4 +41,14 @@ func TestVersionSaysWhatWasBuilt(t *testing.T) {
 			require.Equal(t, c.want, out.String(), c.reason)
 		})
 	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestVersionThatCannotBeWritten(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, exitInput, run([]string{"version"}, system{stdout: full{}, stderr: &errs, now: noonClock}))
+	require.Contains(t, errs.String(), "no space left on device")
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"sigs.k8s.io/yaml"
+	yamlv2 "sigs.k8s.io/yaml/goyaml.v2"
 	yamlv3 "sigs.k8s.io/yaml/goyaml.v3"
 )
 
@@ -43,7 +43,7 @@ func yamlOf(value any) *yamlv3.Node {
 	case string:
 		n.Tag, n.Value = "!!str", v
 		// What a reader of YAML 1.1 takes for a bool or a number has quotes, too: n, 1_000, 12:30.
-		if plain, err := yaml.Marshal(v); err != nil || string(plain) != v+"\n" || visible(v) != v {
+		if plain, err := yamlv2.Marshal(v); err != nil || string(plain) != v+"\n" || visibleLine(visible(v)) != v {
 			n.Style = yamlv3.DoubleQuotedStyle
 		}
 	case stdjson.Number:

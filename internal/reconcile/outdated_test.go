@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -194,4 +196,52 @@ func TestD36_PodOfTheGroupIsShownDuringALookup(t *testing.T) {
 	l.Found(ask[0], purekube.Answer{}, nil)
 	turn, _ := plannedClaim(later, l, key)
 	require.Empty(t, turn.Result.Actions, "a running pod of the group uses the claim")
+}
+
+// asking is an action that counts how often its request is made.
+type asking struct {
+	name  string
+	asked *int
+}
+
+func (a asking) String() string { return a.name }
+func (asking) Type() string     { return "Asking" }
+func (a asking) Request([]runtime.Object) purekube.Request {
+	*a.asked++
+	return purekube.Request{Verb: "create", Name: a.name}
+}
+
+func TestWhatBothPlansAskFor(t *testing.T) {
+	asked := 0
+	plan := func(names ...string) (r purekube.Result[asking]) {
+		for _, name := range names {
+			r.Actions = append(r.Actions, asking{name, &asked})
+		}
+		return r
+	}
+	for _, tc := range []struct {
+		reason            string
+		plan, other, both []string
+	}{
+		{"the same", []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}},
+		{"an action that only the first plan has", []string{"a", "b", "c"}, []string{"a", "c"}, []string{"a"}},
+		{"an action that only the other plan has", []string{"a", "c"}, []string{"a", "b", "c"}, []string{"a"}},
+		{"another first action", []string{"a", "b"}, []string{"b"}, nil},
+		{"the other plan asks for nothing", []string{"a"}, nil, nil},
+		{"the first plan asks for nothing", nil, []string{"a"}, nil},
+	} {
+		var both []string
+		for _, a := range asBoth(plan(tc.plan...), plan(tc.other...)).Actions {
+			both = append(both, a.name)
+		}
+		require.Equal(t, tc.both, both, tc.reason)
+	}
+	// A pod can have thousands of entries, and its plan an action for each.
+	entries := make([]string, 2000)
+	for i := range entries {
+		entries[i] = strconv.Itoa(i)
+	}
+	asked = 0
+	require.Len(t, asBoth(plan(entries...), plan(entries...)).Actions, 2000)
+	require.Equal(t, 4000, asked)
 }

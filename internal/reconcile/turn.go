@@ -226,18 +226,19 @@ func (l *Loop[X, S, A]) outdated(now time.Time, t *Turn[X, A]) bool {
 	return t.Answers != nil && !t.Refusing && t.Question.Again && (!l.o.DecidesWithout || t.Question.late(now))
 }
 
-// asBoth is the plan up to the first action that the other plan does not ask for.
+// asBoth is the plan up to the first action that the other plan does not have in the same place.
 func asBoth[A purekube.Action](plan, other purekube.Result[A]) purekube.Result[A] {
-	if i := slices.IndexFunc(plan.Actions, func(a A) bool { return !asksFor(other, a) }); i >= 0 {
-		plan.Actions = plan.Actions[:i]
+	for i, a := range plan.Actions {
+		if i == len(other.Actions) || !sameRequest(a, other.Actions[i]) {
+			plan.Actions = plan.Actions[:i]
+			return plan
+		}
 	}
 	return plan
 }
 
-// asksFor reports whether the plan has the request of the action.
-func asksFor[A purekube.Action](plan purekube.Result[A], a A) bool {
-	asked := a.Request(nil)
-	return slices.ContainsFunc(plan.Actions, func(b A) bool { return reflect.DeepEqual(b.Request(nil), asked) })
+func sameRequest[A purekube.Action](a, b A) bool {
+	return reflect.DeepEqual(a.Request(nil), b.Request(nil))
 }
 
 // irreversible reports whether an action cannot be undone.
@@ -253,7 +254,8 @@ var ErrUnconfirmed = errors.New("not confirmed by what the API server has")
 func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.Result[A], err error) {
 	t.Step, t.WriteBy = CarryOut, now.Add(WritesTimeout)
 	for i, a := range t.Result.Actions {
-		if !irreversible(a) || err == nil && asksFor(fresh, a) {
+		if !irreversible(a) ||
+			err == nil && slices.ContainsFunc(fresh.Actions, func(b A) bool { return sameRequest(a, b) }) {
 			continue
 		}
 		if err == nil {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -278,8 +277,7 @@ func (l *linter) overlaps(h health, input *disruption.Index) {
 	for _, w := range l.set.CustomWorkloads {
 		// Nobody knows how many pods it has, but two budgets are too many for one.
 		if w != nil && w.Template != nil && w.Replicas == nil {
-			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.Namespace, Name: w.Name, Labels: w.Template.Labels}})
+			pods = append(pods, podOf(w))
 		}
 	}
 	for _, p := range pods {

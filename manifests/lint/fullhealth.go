@@ -323,6 +323,11 @@ func flattened(err error) []error {
 	return []error{err}
 }
 
+// podOf is a pod of the template of a custom workload, as budgets see it.
+func podOf(w *manifests.CustomWorkload) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, Labels: w.Template.Labels}}
+}
+
 // selected are the budgets that select pods of a workload with 0 replicas, pods of a workload whose replicas are not
 // known, as an object of a kind that no package knows may have none, or pods that count for no budget.
 func (l *linter) selected(h health, input *disruption.Index) map[purekube.Key]bool {
@@ -340,8 +345,7 @@ func (l *linter) selected(h health, input *disruption.Index) map[purekube.Key]bo
 	}
 	for _, w := range l.set.CustomWorkloads {
 		if w != nil && w.Template != nil {
-			labels := w.Template.Labels
-			selects(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, Labels: labels}})
+			selects(podOf(w))
 		}
 	}
 	for _, p := range h.leftOut {
