@@ -117,11 +117,16 @@ func madeFor(v *View, c *resourcev1.ResourceClaim, p *corev1.Pod) bool {
 	return ownerOf(c) == p.UID
 }
 
-// consumerOf is the one that the claim is reserved for when the pod uses it: the pod, or the PodGroup that the claim was
-// made for.
+// consumerOf is the one that the claim is reserved for when the pod uses it: the pod, or its PodGroup where the claim was
+// made for that, or is a user's and reserved for that.
 func consumerOf(c *resourcev1.ResourceClaim, p *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
 	if owner := metav1.GetControllerOf(c); owner != nil && owner.Kind == "PodGroup" {
 		return resourcev1.ResourceClaimConsumerReference{APIGroup: apiserver.PodGroups.Group, Resource: apiserver.PodGroups.Resource, Name: owner.Name, UID: owner.UID}
+	}
+	for _, r := range c.Status.ReservedFor {
+		if ownerOf(c) == "" && kindOf(r) == "PodGroup" && r.Name == podGroupOf(p) {
+			return r
+		}
 	}
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID}
 }

@@ -70,7 +70,7 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	// Right reports whether an action, the first one of its plan, may be made where a plan from what the API server has
 	// at that moment asks for these. Nil: each may.
 	Right func(a A, fresh []purekube.Action) bool
-	// Planned says what is wrong with an action that was planned with an Index with these facts. Nil: nothing is.
+	// Planned says what is wrong with an action whose plan knew these facts. Nil: nothing is.
 	Planned func(facts map[string]string, a A) string
 	Broken  broken
 }
@@ -90,7 +90,7 @@ type broken struct {
 	ForgetsRecheck bool
 
 	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease,
-	ReusesAnswers,
+	ReusesAnswers, PlansWithTheOldIndex,
 	MissesRestore, LooksBeforeTurnsOnly, ConfirmsNothing, AnswersWithTheLast, WatchesBeforeLease, RemembersBeforeLease bool
 }
 

@@ -218,7 +218,8 @@ func loopWorlds() []loopSearch {
 	return []loopSearch{
 		searchOf(deletedLoop()), searchOf(hangingCIDRLoop()), searchOf(newCIDRLoop()), searchOf(inUseLoop()), searchOf(twinLoop()),
 		searchOf(handedOverLoop()), searchOf(lookupsLoop()), searchOf(growingLoop()),
-		searchOf(entryLoop()), searchOf(hangingLoop()), searchOf(sharedLoop()), searchOf(vetoedLoop()), searchOf(restoredLoop()), searchOf(waitingLoop()),
+		searchOf(entryLoop()), searchOf(hangingLoop()), searchOf(lookedUpLoop()), searchOf(groupLookedUpLoop()), searchOf(sharedLoop()),
+		searchOf(vetoedLoop()), searchOf(restoredLoop()), searchOf(waitingLoop()),
 		searchOf(chainLoop()), searchOf(filteredLoop()), searchOf(nodesLoop()),
 	}
 }
@@ -290,6 +291,10 @@ func brokenLoops(t *testing.T) {
 			searchOf(entryLoop()), broken{ForgetsDeleted: true}, "a pod that was seen to be deleted gets nothing"},
 		{"an answer is used again", "what is looked up again has changed since",
 			searchOf(sharedLoop()), broken{ReusesAnswers: true}, "at rest, a plan from scratch asks for nothing"},
+		{"the pod goes while its claim is looked up", "the plan with the answer does not go by what was seen meanwhile",
+			searchOf(lookedUpLoop()), broken{PlansWithTheOldIndex: true}, "a pod that was seen to be deleted gets nothing"},
+		{"a pod comes while its PodGroup is looked up", "the plan with the answer does not go by what was seen meanwhile",
+			searchOf(groupLookedUpLoop()), broken{PlansWithTheOldIndex: true}, "no device taken from running pods of a PodGroup"},
 		{"a write is sent after the Lease was lost", "the other replica has listed before it, and makes the same claim",
 			searchOf(entryLoop()), broken{SendsWithoutLease: true}, "no claim made twice for an entry"},
 		{"a veto is ignored", "the hook says what is not to be sent",

@@ -8,11 +8,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/reconcile/claimmemory"
+	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -110,6 +114,10 @@ func claimsLoop(w Scenario) claimLoopWorld {
 				c.call(Start, func(m *claimmemory.Memory) { change = m.PodGone(o) })
 				c.deleted = append(c.deleted, o.UID)
 				return change, string(o.UID)
+			case *apiserver.PodGroup:
+				c.call(Start, func(m *claimmemory.Memory) { change = m.Gone(o.UID) })
+				c.deleted = append(c.deleted, o.UID)
+				return change, string(o.UID)
 			case *resourcev1.ResourceClaim:
 				c.call(Start, func(m *claimmemory.Memory) { m.ClaimGone(o) })
 				c.forgotten = append(c.forgotten, o.UID)
@@ -123,7 +131,7 @@ func claimsLoop(w Scenario) claimLoopWorld {
 				return ""
 			}
 			for _, owner := range create.Claim.OwnerReferences {
-				if _, gone := facts[deletedFact+string(owner.UID)]; gone {
+				if known(facts, deletedFact+string(owner.UID)) {
 					return fmt.Sprintf("a pod that was seen to be deleted gets nothing: %s for %s", a, owner.UID)
 				}
 			}
@@ -172,6 +180,57 @@ func hangingLoop() claimLoopWorld {
 	w.Until = 20 * time.Second
 	c := claimsLoop(w)
 	c.MaxAge = 60
+	return c
+}
+
+// lookedUpLoop is of a pod whose claim is deleted. Before it gets another one, the claim is looked up, and meanwhile the
+// pod may go.
+func lookedUpLoop() claimLoopWorld {
+	w := claimWorld(resourceclaim.Options{}).only("claim deleted", "pod deleted", "terminated", "garbage collected")
+	w.Name = "ResourceClaims, a claim is looked up"
+	pod := podWithClaims("one-0", 3)
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one-0-gpu", UID: UID(4),
+		Annotations:     map[string]string{podClaimName: "gpu"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: ptr.To(true)}}}}
+	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim.Name}}
+	w.Objects = append(w.Objects[:1:1], pod, claim)
+	return claimsLoop(w)
+}
+
+// groupLookedUpLoop is of a claim that is reserved for a PodGroup, which somebody removes by force. Before the claim is
+// released, the PodGroup is looked up, and meanwhile somebody makes a pod of that PodGroup, on a node, with that claim.
+func groupLookedUpLoop() claimLoopWorld {
+	o := resourceclaim.Options{PodGroupOf: podGroupOf}
+	w := claimWorld(o).only()
+	w.Name = "ResourceClaims, a PodGroup is looked up"
+	w.Kinds = []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates}
+	group := &apiserver.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "group-0", UID: UID(3)}}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shared", UID: UID(4), Finalizers: []string{claimFinalizer}}}
+	claim.Status.Allocation = &resourcev1.AllocationResult{}
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{
+		{APIGroup: apiserver.PodGroups.Group, Resource: apiserver.PodGroups.Resource, Name: group.Name, UID: group.UID}}
+	w.Objects = []Object{group, claim}
+	w.Events = []Event{
+		{Name: "group removed by force", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+			for _, g := range All[*apiserver.PodGroup](v) {
+				do("the user removes PodGroup "+g.Name+" by force", Remove(g))
+			}
+		}},
+		{Name: "pod created on a node", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+			p := bound(podWithClaims("share-0", v.Fresh))
+			p.Labels = map[string]string{memberOf: "group-0"}
+			do("the user creates pod share-0 on a node, with claim shared", Put(p))
+		}},
+	}
+	c := claimsLoop(w)
+	c.Empty = func() *resourceclaim.Index { return resourceclaim.NewIndex(resourceclaim.Snapshot{}, o) }
+	c.Right = nil // of a pod that the caches do not show the controller cannot know
+	c.Planned = func(facts map[string]string, a resourceclaim.Action) string {
+		if r, ok := a.(resourceclaim.Release); ok && r.Deallocate && known(facts, "pods/share-0") {
+			return fmt.Sprintf("no device taken from running pods of a PodGroup: %s, and pod share-0 was seen", a)
+		}
+		return ""
+	}
 	return c
 }
 

@@ -23,8 +23,26 @@ func (m *reconcilerModel[X, S, A]) begin(st *reconcilerState[X, S, A], key purek
 		after.queueAgain(key, t.Next, m.world.Broken)
 	} else {
 		after.planning = insert(after.planning, key, purekube.Key.Compare)
+		if t.Question.Again {
+			// What the handlers saw since the question was asked is known when the turn begins.
+			facts := maps.Clone(t.Index.facts)
+			for name := range after.loop.Index.facts {
+				facts[seenFact+name] = ""
+			}
+			t.Index = m.note(t.Index.index, facts)
+		}
 	}
 	return after
+}
+
+// seenFact begins the names of facts that the handlers have seen, and that the Index of a turn may not have.
+const seenFact = "the handlers saw "
+
+// known reports whether a plan with the Index of these facts has to go by the fact.
+func known(facts map[string]string, name string) bool {
+	_, has := facts[name]
+	_, seen := facts[seenFact+name]
+	return has || seen
 }
 
 // plan makes the plan of a turn.
@@ -35,7 +53,14 @@ func (m *reconcilerModel[X, S, A]) plan(
 	t := after.loop.Turns[key]
 	facts := t.Index.facts
 	result, problems := t.Index.Plan(key)
+	again := t.Question.Again
+	if m.world.Broken.PlansWithTheOldIndex {
+		t.Question.Again = false
+	}
 	after.loop.Planned(clock(after.now), t, result, problems)
+	if m.world.Broken.PlansWithTheOldIndex {
+		t.Question.Again, t.Again = again, again && t.Answers != nil
+	}
 	if m.world.Broken.AnswersWithTheLast && t.Refusing && t.Step == reconcile.Plan {
 		maps.Copy(t.Answers, after.answers)
 		t.Index, _ = t.Index.With(m.options().Answers(t.Answers))
