@@ -47,7 +47,9 @@ type ClusterRoleOptions struct {
 // A protected ClusterRole never loses a selector either, nor is it deleted with one: the API server creates and repairs
 // its default ClusterRoles when it starts, without a review, and what was labelled for the selector meanwhile would
 // have been judged as the source of nothing. To take a selector away, stop protecting the ClusterRole first. Protect
-// the ClusterRoles that a protected one aggregates, too: admin aggregates edit, and edit aggregates view.
+// the ClusterRoles that a protected one aggregates, too: admin aggregates edit, and edit aggregates view. For the same
+// reason, the default sources of a protected ClusterRole (edit, view and system:aggregate-to-…) keep the label by which
+// the API server lets it aggregate them.
 //
 // A protected ClusterRole therefore always has the same selectors, and each ClusterRole that they match is judged when
 // it is written. So several writes at the same time add nothing that none of them adds alone, and nothing depends on
@@ -81,9 +83,10 @@ func ClusterRoleWrite(
 	if err != nil {
 		return refused(r, badRequest, "%v", err)
 	}
-	if _, protected := o.Allowed[r.Name]; protected && w.losesSelector() {
+	name := w.name()
+	if _, protected := o.Allowed[name]; protected && w.losesSelector() {
 		return refused(r, forbidden, "ClusterRole %s would lose a selector, and may get it back without a review: "+
-			"whatever was labelled for it meanwhile would be aggregated", r.Name)
+			"whatever was labelled for it meanwhile would be aggregated", name)
 	}
 	if !ReadsClusterRoles(r, o) {
 		return allowed(r)
@@ -94,8 +97,10 @@ func ClusterRoleWrite(
 	if err := x.Err(); err != nil {
 		return refused(r, forbidden, "the write is refused because the ClusterRoles cannot be read: %v", err)
 	}
-	before, wasSource := written(x, w.newObj.Name, w.oldObj)
-	_, isSource := written(x, w.newObj.Name, w.newObj)
+	before, wasSource := written(x, name, w.oldObj)
+	_, isSource := written(x, name, w.newObj)
+	label := w.missingLabel()
+	_, isSourceWithLabel := written(x, name, labelled(w.newObj, label))
 	for _, protected := range slices.Sorted(maps.Keys(o.Allowed)) {
 		has, err := before.Rules(rbacaggregate.Key(protected))
 		if err != nil && !errors.Is(err, purekube.ErrNotFound) {
@@ -104,6 +109,10 @@ func ClusterRoleWrite(
 				"ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", protected, err)
 		}
 		if !isSource(protected) {
+			if label != "" && isSourceWithLabel(protected) {
+				return refused(r, forbidden, "ClusterRole %s would be without the label %s, and may get it back without a review: "+
+					"whatever rules it had by then would be aggregated to %s", name, label, protected)
+			}
 			continue
 		}
 		if why := w.notAllowed(append(has, o.Allowed[protected]...), wasSource(protected)); why != "" {
@@ -184,6 +193,54 @@ func (w clusterRoleWrite) notAllowed(rules []rbacv1.PolicyRule, wasSource bool) 
 			"and not every rule is allowed for it: write the aggregationRule before you protect the ClusterRole", w.newObj.Name)
 	}
 	return ""
+}
+
+// name is not that of the request, which has none when a whole collection is deleted.
+func (w clusterRoleWrite) name() string {
+	if w.newObj != nil {
+		return w.newObj.Name
+	}
+	return w.oldObj.Name
+}
+
+// missingLabel is the label that the written ClusterRole lacks after the write, and not before, and that the API server
+// adds to it when it starts, without a review. It is empty if there is none.
+func (w clusterRoleWrite) missingLabel() string {
+	label := labelOfDefault(w.newObj.Name)
+	had := true // what is created had nothing else before
+	if w.oldObj != nil {
+		_, had = w.oldObj.Labels[label]
+	}
+	if _, has := w.newObj.Labels[label]; has || !had {
+		return ""
+	}
+	return label
+}
+
+// labelOfDefault is the label by which the API server lets another ClusterRole aggregate this one. Where the key is
+// missing, it adds the label when it starts (bootstrappolicy in Kubernetes' plugin/pkg/auth/authorizer/rbac). It is
+// empty for a ClusterRole that has no such label by default.
+func labelOfDefault(name string) string {
+	const prefix = "rbac.authorization.k8s.io/aggregate-to-"
+	switch name {
+	case "system:aggregate-to-admin", "edit":
+		return prefix + "admin"
+	case "system:aggregate-to-edit", "view":
+		return prefix + "edit"
+	case "system:aggregate-to-view":
+		return prefix + "view"
+	}
+	return ""
+}
+
+// labelled is the ClusterRole with that label.
+func labelled(r *rbacv1.ClusterRole, label string) *rbacv1.ClusterRole {
+	if label == "" {
+		return r
+	}
+	r = r.DeepCopy()
+	metav1.SetMetaDataLabel(&r.ObjectMeta, label, "true")
+	return r
 }
 
 // losesSelector reports whether the write takes a selector from the ClusterRole.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,66 @@ func TestClusterRoleThatIsCreatedAgain(t *testing.T) {
 	require.NotEmpty(t, rules, "and of admin once view is back")
 	for _, without := range []*rbacv1.ClusterRole{nil, changed(view, func(r *rbacv1.ClusterRole) { r.AggregationRule = nil })} {
 		require.False(t, ClusterRoleWrite(nil, reviews.WritesRole(view, without).Review(t), o).Allowed)
+	}
+}
+
+// When a collection is deleted, the API server sends a review of each object, and none of them has a name in the request.
+func TestCollectionWithAProtectedClusterRole(t *testing.T) {
+	deleted := reviews.WritesRole(purekubetest.AggregatedRole("view", "to-view"), nil).Review(t)
+	deleted.Name = ""
+	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"view": nil}}
+	requireAnswer(t, "it would lose its selector", ClusterRoleWrite(nil, deleted, o), forbidden, "ClusterRole view would lose a selector")
+	o.Allowed = map[string][]rbacv1.PolicyRule{"edit": nil}
+	requireAnswer(t, "another one is protected", ClusterRoleWrite(nil, deleted, o), 0, "")
+}
+
+// kube-apiserver gives its default ClusterRoles their labels back when it starts, without a review. A source without its
+// label would get rules as the source of nothing.
+func TestLabelThatComesBack(t *testing.T) {
+	const toView, toEdit, toAdmin = "rbac.authorization.k8s.io/aggregate-to-view", "rbac.authorization.k8s.io/aggregate-to-edit", "rbac.authorization.k8s.io/aggregate-to-admin"
+	without := func(r *rbacv1.ClusterRole, label string) *rbacv1.ClusterRole {
+		return changed(r, func(r *rbacv1.ClusterRole) { delete(r.Labels, label) })
+	}
+	valued := func(r *rbacv1.ClusterRole, label string) *rbacv1.ClusterRole {
+		return changed(r, func(r *rbacv1.ClusterRole) { r.Labels[label] = "no" })
+	}
+	roles := manifests.BuiltinClusterRoles()
+	source, edit := roleNamed(roles, "system:aggregate-to-view"), roleNamed(roles, "edit")
+	mine := reviews.Role("mine", toView, podsRule)
+	for _, tc := range []struct {
+		reason, protected string
+		from, to          *rbacv1.ClusterRole
+		code              int32
+		message           string
+	}{
+		{"kube-apiserver gives it back", "view", source, without(source, toView), forbidden,
+			"ClusterRole system:aggregate-to-view would be without the label " + toView + ", and may get it back without a review: whatever rules it had by then would be aggregated to view"},
+		{"through edit", "admin", source, without(source, toView), forbidden, "aggregated to admin"},
+		{"through edit", "admin", edit, without(edit, toAdmin), forbidden, "ClusterRole edit would be without the label " + toAdmin},
+		{"it would be created without it", "view", nil, without(source, toView), forbidden, "without the label"},
+		{"the label of now keeps it from being a source, and kube-apiserver from adding its own", "view", valued(source, toView), without(source, toView), forbidden, "without the label"},
+		{"no label is added where there is another value", "view", source, valued(source, toView), 0, ""},
+		{"it was without it before", "view", without(source, toView), without(source, toView), 0, ""},
+		{"edit does not aggregate what it is about", "edit", edit, without(edit, toAdmin), 0, ""},
+		{"nobody adds it again", "view", mine, without(mine, toView), 0, ""},
+		{"another label", "view", changed(source, func(r *rbacv1.ClusterRole) { r.Labels["a"] = "b" }), source, 0, ""},
+	} {
+		x := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
+		o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{tc.protected: nil}}
+		requireAnswer(t, tc.reason, ClusterRoleWrite(x, reviews.WritesRole(tc.from, tc.to).Review(t), o), tc.code, tc.message)
+	}
+}
+
+// Each default ClusterRole that another one aggregates has the label that is taken for its own.
+func TestLabelsOfDefaultClusterRoles(t *testing.T) {
+	for _, r := range manifests.BuiltinClusterRoles() {
+		var labels []string
+		for label := range r.Labels {
+			if strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-") {
+				labels = append(labels, label)
+			}
+		}
+		require.Equal(t, strings.Join(labels, " "), labelOfDefault(r.Name), r.Name)
 	}
 }
 

@@ -17,8 +17,8 @@ const maxComparisons = 10_000_000
 // the others. It is what Covers of k8s.io/component-helpers says, without its product of verbs, groups, resources and
 // names.
 type coverage struct {
-	by   []coveringRule
-	same sets.Set[string] // the texts of the covering rules
+	all, allNames []*coveringRule  // allNames are those of all that have no resourceNames
+	same          sets.Set[string] // the texts of the covering rules
 	// left is how many comparisons are left. After the last one nothing is covered.
 	left int
 }
@@ -39,7 +39,7 @@ func newCoverage(rules ...rbacv1.PolicyRule) *coverage {
 			continue
 		}
 		c.same.Insert(text)
-		by := coveringRule{
+		by := &coveringRule{
 			verbs: sets.New(r.Verbs...), groups: sets.New(r.APIGroups...), resources: sets.New(r.Resources...),
 			names: sets.New(r.ResourceNames...), urls: sets.New(r.NonResourceURLs...), allNames: len(r.ResourceNames) == 0,
 		}
@@ -48,7 +48,9 @@ func newCoverage(rules ...rbacv1.PolicyRule) *coverage {
 				by.prefixes = append(by.prefixes, strings.TrimRight(url, "*"))
 			}
 		}
-		c.by = append(c.by, by)
+		if c.all = append(c.all, by); by.allNames {
+			c.allNames = append(c.allNames, by)
+		}
 	}
 	return c
 }
@@ -92,23 +94,16 @@ func (c *coverage) covers(r rbacv1.PolicyRule) bool {
 	if c.same.Has(textOf(r)) {
 		return true
 	}
-	var all, allNames []*coveringRule
-	for i := range c.by {
-		all = append(all, &c.by[i])
-		if c.by[i].allNames {
-			allNames = append(allNames, &c.by[i])
-		}
-	}
 	verbs := part{r.Verbs, coversVerb}
 	// As upstream has it, a URL is covered only by a rule without resourceNames, and every name only by such a rule.
-	if !c.each(allNames, part{r.NonResourceURLs, c.coversURL}, verbs) {
+	if !c.each(c.allNames, part{r.NonResourceURLs, c.coversURL}, verbs) {
 		return false
 	}
 	resources := []part{{r.Resources, coversResource}, {r.APIGroups, coversGroup}, verbs}
 	if len(r.ResourceNames) == 0 {
-		return c.each(allNames, resources...)
+		return c.each(c.allNames, resources...)
 	}
-	return c.each(all, append(resources, part{r.ResourceNames, coversName})...)
+	return c.each(c.all, append(resources, part{r.ResourceNames, coversName})...)
 }
 
 // each reports whether every combination of one entry of each part is covered by one of the rules.

@@ -49,16 +49,10 @@ func TestClockThatIsSetBack(t *testing.T) {
 		for age, step := range map[time.Duration]Step{MaxAgeOfAnswers - time.Second: CarryOut, MaxAgeOfAnswers: Wait} {
 			l := reservedLoop(reserved)
 			l.Start(begin)
-			asking := l.Begin(begin, key)
-			result, problems := asking.Index.Plan(key)
-			l.Planned(begin, asking, result, problems)
-			require.True(t, l.Look(begin, asking.Ask[0]))
-			l.Found(asking.Ask[0], purekube.Answer{}, nil)
-			turn := l.Begin(after(age), key)
-			if turn.Step == Plan {
-				result, problems = turn.Index.Plan(key)
-				l.Planned(after(age), turn, result, problems)
-			}
+			_, ask := plannedClaim(begin, l, key)
+			require.True(t, l.Look(begin, ask[0]))
+			l.Found(ask[0], purekube.Answer{}, nil)
+			turn, _ := plannedClaim(after(age), l, key)
 			require.Equal(t, step, turn.Step, "after %v", age)
 		}
 	})

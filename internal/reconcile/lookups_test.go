@@ -188,6 +188,10 @@ func TestOwnStatusIsNoNews(t *testing.T) {
 		}
 		require.NotContains(t, event("9"), web)
 		require.Contains(t, event("10"), web, "somebody else wrote it")
+		missed := l.Event(schema.GroupResource{Resource: "pods"}, "", func(x *disruption.Index) (*disruption.Index, []purekube.Key) {
+			return x.Without(podsOf("a"))
+		})
+		require.Contains(t, missed, web, "a deletion that no watch showed has no version, and the write was for before it")
 	}
 }
 
@@ -217,11 +221,8 @@ func TestOnlyOldAnswersAreAskedForAgain(t *testing.T) {
 	l := reservedLoop(claim)
 	l.Start(start)
 	plan := func(now time.Time) *Turn[*resourceclaim.Index, resourceclaim.Action] {
-		turn := l.Begin(now, key)
-		if turn.Step == Plan {
-			result, problems := turn.Index.Plan(key)
-			l.Planned(now, turn, result, problems)
-		}
+		turn, ask := plannedClaim(now, l, key)
+		turn.Ask = ask
 		return turn
 	}
 	ask := plan(start).Ask

@@ -1,17 +1,20 @@
 package reconcile
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -95,6 +98,97 @@ func TestPodsThatChangeDuringLookups(t *testing.T) {
 	turn, _ := planned(answered, l)
 	require.EqualValues(t, 1, allowed(t, turn))
 	require.True(t, l.End(answered, turn, nil, false).Requeue, "and then with the pods of now")
+}
+
+// The scale of a is answered at once, and the scale of b ten minutes later. Meanwhile, a has grown, and its new pods are not
+// ready.
+func TestScaleIsTooOldWhenTheLastLookupIsAnswered(t *testing.T) {
+	l := newBudgetLoop()
+	seeBudget(l, podsOf("a", "b"))
+	l.Start(start)
+	planned(start, l)
+	now := start.Add(LookupsDeadline)
+	turn, _ := planned(now, l)
+	refusing := turn.Result.Actions[0].(disruption.UpdateStatus).Budget.DeepCopy()
+	refusing.ResourceVersion = "2"
+	l.End(now, turn, nil, false)
+	seeBudget(l, disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{refusing}})
+	_, ask := planned(now, l)
+	require.Len(t, ask, 2)
+	found(now, l, ask[0])
+	grown := podsOf(slices.Repeat([]string{"a"}, 30)...)
+	for _, p := range grown.Pods[1:] {
+		p.Status.Conditions[0].Status = corev1.ConditionFalse
+	}
+	event(t, l, now.Add(time.Minute), grown)
+	answered := now.Add(10 * time.Minute)
+	found(answered, l, ask[1])
+	turn, _ = planned(answered, l)
+	require.Empty(t, turn.Result.Actions, "2 of 31 pods are healthy")
+	require.ErrorContains(t, turn.Next.Err, "1 of 2 lookups are older than 1m0s and are made again")
+}
+
+// Lookups are answered in ten seconds, but a worker takes the key after 16 each time, and one pod more has crashed by
+// then.
+func TestPodsThatCrashWhileTheQueueIsLong(t *testing.T) {
+	l := newBudgetLoop()
+	pods := podsOf("a", "b", "c", "d", "e", "f")
+	seeBudget(l, pods)
+	l.Start(start)
+	_, ask := planned(start, l)
+	found(start, l, ask...)
+	turn, _ := planned(start, l)
+	require.EqualValues(t, 1, allowed(t, turn))
+	status := turn.Result.Actions[0].(disruption.UpdateStatus).Budget.DeepCopy()
+	l.End(start, turn, nil, false)
+	status.ResourceVersion = "2"
+	seeBudget(l, disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{status}})
+	now := start.Add(time.Minute)
+	crash := func(i int) {
+		pod := pods.Pods[i].DeepCopy()
+		pod.Status.Conditions[0].Status = corev1.ConditionFalse
+		require.Contains(t, seeBudget(l, disruption.Snapshot{Pods: []*corev1.Pod{pod}}), web)
+	}
+	crash(0)
+	_, ask = planned(now, l)
+	found(now.Add(10*time.Second), l, ask...)
+	now = now.Add(LookupsDeadline + time.Second)
+	require.False(t, l.Tick(now, web), "nothing is open")
+	crash(1)
+	turn, _ = planned(now, l)
+	require.EqualValues(t, 0, allowed(t, turn))
+	require.True(t, l.End(now, turn, nil, false).Requeue, "and then with new answers")
+	_, ask = planned(now, l)
+	require.Len(t, ask, len(pods.Pods))
+}
+
+// The ReplicaSet of the pods is looked up, since its informer does not show it yet. Without the answer, the Index does not
+// know that its Deployment is about the budget.
+func TestDeploymentIsScaledWhileItsReplicaSetIsLookedUp(t *testing.T) {
+	deployment := func(n int32) disruption.Snapshot {
+		return disruption.Snapshot{Deployments: []*appsv1.Deployment{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "d", UID: "d"}, Spec: appsv1.DeploymentSpec{Replicas: &n}}}}
+	}
+	ownedBy := func(kind, name string) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: ptr.To(true)}}
+	}
+	pods := podsOf("a", "b", "c")
+	for _, p := range pods.Pods {
+		p.OwnerReferences = ownedBy("ReplicaSet", "r")
+	}
+	l := newBudgetLoop()
+	seeBudget(l, pods)
+	seeBudget(l, deployment(3))
+	l.Start(start)
+	_, ask := planned(start, l)
+	require.Len(t, ask, 1)
+	require.True(t, l.Look(start, ask[0]))
+	require.NotContains(t, seeBudget(l, deployment(10)), web)
+	l.Found(ask[0], purekube.Answer{Object: &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "r", UID: "r",
+		OwnerReferences: ownedBy("Deployment", "d")}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](3)}}}, nil)
+	turn, _ := planned(start, l)
+	require.EqualValues(t, 1, allowed(t, turn), "the Deployment had three pods when the ReplicaSet was asked for")
+	require.True(t, l.End(start, turn, nil, false).Requeue, "and has ten now")
 }
 
 type claimLoop = Loop[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action]
@@ -222,19 +316,24 @@ func TestWhatBothPlansAskFor(t *testing.T) {
 	for _, tc := range []struct {
 		reason            string
 		plan, other, both []string
+		same              bool
 	}{
-		{"the same", []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}},
-		{"an action that only the first plan has", []string{"a", "b", "c"}, []string{"a", "c"}, []string{"a"}},
-		{"an action that only the other plan has", []string{"a", "c"}, []string{"a", "b", "c"}, []string{"a"}},
-		{"another first action", []string{"a", "b"}, []string{"b"}, nil},
-		{"the other plan asks for nothing", []string{"a"}, nil, nil},
-		{"the first plan asks for nothing", nil, []string{"a"}, nil},
+		{"the same", []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}, true},
+		{"nothing", nil, nil, nil, true},
+		{"an action that only the first plan has", []string{"a", "b", "c"}, []string{"a", "c"}, []string{"a"}, false},
+		{"an action that only the other plan has", []string{"a", "c"}, []string{"a", "b", "c"}, []string{"a"}, false},
+		{"one more action in the other plan", []string{"a"}, []string{"a", "b"}, []string{"a"}, false},
+		{"another first action", []string{"a", "b"}, []string{"b"}, nil, false},
+		{"the other plan asks for nothing", []string{"a"}, nil, nil, false},
+		{"the first plan asks for nothing", nil, []string{"a"}, nil, false},
 	} {
+		result, same := asBoth(plan(tc.plan...), plan(tc.other...))
 		var both []string
-		for _, a := range asBoth(plan(tc.plan...), plan(tc.other...)).Actions {
+		for _, a := range result.Actions {
 			both = append(both, a.name)
 		}
 		require.Equal(t, tc.both, both, tc.reason)
+		require.Equal(t, tc.same, same, tc.reason)
 	}
 	// A pod can have thousands of entries, and its plan an action for each.
 	entries := make([]string, 2000)
@@ -242,6 +341,7 @@ func TestWhatBothPlansAskFor(t *testing.T) {
 		entries[i] = strconv.Itoa(i)
 	}
 	asked = 0
-	require.Len(t, asBoth(plan(entries...), plan(entries...)).Actions, 2000)
+	_, same := asBoth(plan(entries...), plan(entries...))
+	require.True(t, same)
 	require.Equal(t, 4000, asked)
 }

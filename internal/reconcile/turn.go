@@ -97,7 +97,7 @@ type Turn[X any, A purekube.Action] struct {
 	// Refusing: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an
 	// answer.
 	Refusing bool
-	// Checking: Result is the plan with the Index of the question, which is outdated, and Index is the Index of now.
+	// Checking: Result is the plan with the Index of the question, and Index is the Index of now.
 	Checking bool
 	Again    bool
 	Written  map[schema.GroupResource]string
@@ -125,11 +125,9 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 		t.Question = q
 		l.refuse(now, t)
 	default:
-		if !l.o.DecidesWithout {
-			if old := q.dropOld(now); old != nil {
-				t.Next = l.after(key, old)
-				return t
-			}
+		if old := q.dropOld(now); old != nil {
+			t.Next = l.after(key, old)
+			return t
 		}
 		t.Question, t.Index = q, q.Index
 		t.Answers, t.Failures = q.answered()
@@ -158,14 +156,33 @@ func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
 }
 
 // Planned is told of the plan that was made with the Index of the turn, and sets its Step.
+//
+// A plan with answers is made twice: with the Index that asked, and with the Index of now. The first one alone would not
+// go by what was shown since. The second one alone would not do either: its pods may be newer than the answers. Only
+// what both ask for is sent, and the key is planned again where they differ. A package with Options.DecidesWithout sends
+// the first plan as it is before LookupsDeadline, and refuses after that where the two differ: otherwise the status of
+// before, which may allow more, would stay while pods keep changing.
 func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
 	q := t.Question
 	t.Ask, t.Tick = nil, 0
 	if t.Checking {
-		result, problems = asBoth(t.Result, result), t.Problems
+		both, same := asBoth(t.Result, result)
+		late := l.o.DecidesWithout && q.late(now)
+		switch {
+		case !same && late:
+			// Neither plan is sent, and the status of before may allow more than both.
+			l.Lookups.drop(t.Key)
+			t.Checking, t.Again = false, true
+			l.refuse(now, t)
+			return
+		case l.o.DecidesWithout && !late:
+			both = t.Result
+		}
+		q.Again = q.Again || !same
+		result, problems = both, t.Problems
 	}
 	if len(result.Needs) == 0 {
-		if !t.Checking && l.outdated(now, t) {
+		if t.Answers != nil && !t.Refusing && !t.Checking {
 			t.Result, t.Problems, t.Checking = result, problems, true
 			// At the time of the question, so that times in a status are the same.
 			t.Index = l.Current(q.Asked)
@@ -218,23 +235,16 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	l.answer(t)
 }
 
-// outdated reports whether an event has affected the key since its lookups were asked for, and the Index of the
-// question is too old to plan with it alone. The Index of now alone would not do: its pods may be newer than the
-// answers. Only what both ask for is sent. Where an object is decided without answers at LookupsDeadline, an earlier
-// plan is sent as it is: otherwise the status of before, which may allow more, would stay while pods keep changing.
-func (l *Loop[X, S, A]) outdated(now time.Time, t *Turn[X, A]) bool {
-	return t.Answers != nil && !t.Refusing && t.Question.Again && (!l.o.DecidesWithout || t.Question.late(now))
-}
-
-// asBoth is the plan up to the first action that the other plan does not have in the same place.
-func asBoth[A purekube.Action](plan, other purekube.Result[A]) purekube.Result[A] {
+// asBoth is the plan up to the first action that the other plan does not have in the same place, and whether the
+// actions of both are the same.
+func asBoth[A purekube.Action](plan, other purekube.Result[A]) (both purekube.Result[A], same bool) {
 	for i, a := range plan.Actions {
 		if i == len(other.Actions) || !sameRequest(a, other.Actions[i]) {
 			plan.Actions = plan.Actions[:i]
-			return plan
+			return plan, false
 		}
 	}
-	return plan
+	return plan, len(plan.Actions) == len(other.Actions)
 }
 
 func sameRequest[A purekube.Action](a, b A) bool {

@@ -53,13 +53,10 @@ func (m *reconcilerModel[X, S, A]) plan(
 	t := after.loop.Turns[key]
 	facts := t.Index.facts
 	result, problems := t.Index.Plan(key)
-	again := t.Question.Again
-	if m.world.Broken.PlansWithTheOldIndex {
-		t.Question.Again = false
-	}
+	planned := t.Index
 	after.loop.Planned(clock(after.now), t, result, problems)
-	if m.world.Broken.PlansWithTheOldIndex {
-		t.Question.Again, t.Again = again, again && t.Answers != nil
+	if t.Checking && m.world.Broken.PlansWithTheOldIndex {
+		t.Index = planned
 	}
 	if m.world.Broken.AnswersWithTheLast && t.Refusing && t.Step == reconcile.Plan {
 		maps.Copy(t.Answers, after.answers)
