@@ -41,7 +41,7 @@
 //
 // # Cost
 //
-// A decision costs O(size of the request), plus what it depends on: for an eviction or a budget the pods of that
-// budget, for a ClusterRole the ClusterRoles that a protected ClusterRole depends on and their rules, for a ServiceCIDR
-// at most ten addresses.
+// A decision costs O(size of the request), plus what it depends on: for an eviction the pods of its budgets, for a
+// budget its pods and a look at each workload of the cluster, for a ClusterRole the ClusterRoles that a protected
+// ClusterRole depends on and their rules, for a ServiceCIDR at most ten addresses.
 package admission

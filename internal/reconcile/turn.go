@@ -125,9 +125,12 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 		t.Question = q
 		l.refuse(now, t)
 	default:
-		if old := q.dropOld(now); old != nil {
-			t.Next = l.after(key, old)
-			return t
+		// A budget over thousands of scales would never be done with them. Without an event, no pod is newer than they are.
+		if !l.o.DecidesWithout || q.Again {
+			if old := q.dropOld(now); old != nil {
+				t.Next = l.after(key, old)
+				return t
+			}
 		}
 		t.Question, t.Index = q, q.Index
 		t.Answers, t.Failures = q.answered()

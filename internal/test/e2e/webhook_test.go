@@ -120,6 +120,14 @@ func TestWebhook(t *testing.T) {
 		{"view deleted", "the API server creates it again, with what was labelled meanwhile", func(ctx context.Context, dryRun []string) error {
 			return w.RbacV1().ClusterRoles().Delete(ctx, "view", metav1.DeleteOptions{DryRun: dryRun})
 		}, http.StatusForbidden, "ClusterRole view would lose a selector"},
+		{"view in a collection that is deleted", "its review has no name", func(ctx context.Context, dryRun []string) error {
+			return w.RbacV1().ClusterRoles().DeleteCollection(ctx, metav1.DeleteOptions{DryRun: dryRun}, metav1.ListOptions{FieldSelector: "metadata.name=view"})
+		}, http.StatusForbidden, "ClusterRole view would lose a selector"},
+		{"the label of a source of view", "the API server gives it back, with the rules that the source got meanwhile", func(ctx context.Context, dryRun []string) error {
+			_, err := w.RbacV1().ClusterRoles().Patch(ctx, "system:aggregate-to-view", types.MergePatchType,
+				[]byte(`{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":null}}}`), metav1.PatchOptions{DryRun: dryRun})
+			return err
+		}, http.StatusForbidden, "ClusterRole system:aggregate-to-view would be without the label"},
 		{"an eviction", "the status still allows one: the API server alone would evict", evict("web-b"), http.StatusTooManyRequests, "disruption budget"},
 		{"a budget that allows no disruption", "no node with one of its pods could be drained", changeBudget(0), http.StatusForbidden, "never allows a disruption"},
 	} {

@@ -53,10 +53,10 @@ func (m *reconcilerModel[X, S, A]) plan(
 	t := after.loop.Turns[key]
 	facts := t.Index.facts
 	result, problems := t.Index.Plan(key)
-	planned := t.Index
+	with := t.Index
 	after.loop.Planned(clock(after.now), t, result, problems)
 	if t.Checking && m.world.Broken.PlansWithTheOldIndex {
-		t.Index = planned
+		t.Index = with
 	}
 	if m.world.Broken.AnswersWithTheLast && t.Refusing && t.Step == reconcile.Plan {
 		maps.Copy(t.Answers, after.answers)
