@@ -195,7 +195,7 @@ func (w clusterRoleWrite) notAllowed(rules []rbacv1.PolicyRule, wasSource bool) 
 	return ""
 }
 
-// name is not that of the request, which has none when a whole collection is deleted.
+// name is the name of the ClusterRole. The request has none when a collection is deleted.
 func (w clusterRoleWrite) name() string {
 	if w.newObj != nil {
 		return w.newObj.Name

@@ -17,7 +17,7 @@ const maxComparisons = 10_000_000
 // the others. It is what Covers of k8s.io/component-helpers says, without its product of verbs, groups, resources and
 // names.
 type coverage struct {
-	all, allNames []*coveringRule  // allNames are those of all that have no resourceNames
+	all, allNames []*coveringRule  // allNames: without resourceNames
 	same          sets.Set[string] // the texts of the covering rules
 	// left is how many comparisons are left. After the last one nothing is covered.
 	left int

@@ -43,9 +43,9 @@
 //   - A key is not planned before the Index shows what its last plan wrote, or [FenceTimeout] after that write.
 //     Otherwise the same request would be sent twice.
 //   - No worker waits for a lookup. An answer serves the keys that asked before the call was begun. A plan gets answers
-//     that are newer than its Index: it is made with the Index that asked. It is made with the Index of now as well, and
-//     what both plans begin with is sent. A package with Options.DecidesWithout sends the first plan as it is before
-//     LookupsDeadline, and refuses after that where the two differ.
+//     that are newer than its Index: it is made with the Index that asked. It is made with the Index of now as well,
+//     and what both plans begin with is sent. A package with Options.DecidesWithout sends the first plan as it is
+//     before LookupsDeadline, and refuses after that where the two differ.
 //   - While a lookup is late, a package with Options.DecidesWithout refuses with what is there now and without any
 //     answer. If that changed the object, all is asked again. Such a plan has all of its time for writes: WriteBy does
 //     not count from the lookups.

@@ -125,7 +125,7 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 		t.Question = q
 		l.refuse(now, t)
 	default:
-		// A budget over thousands of scales would never be done with them. Without an event, no pod is newer than they are.
+		// A budget over thousands of scales would never be done with them. Without an event, they are as new as its pods.
 		if !l.o.DecidesWithout || q.Again {
 			if old := q.dropOld(now); old != nil {
 				t.Next = l.after(key, old)
@@ -160,11 +160,11 @@ func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
 
 // Planned is told of the plan that was made with the Index of the turn, and sets its Step.
 //
-// A plan with answers is made twice: with the Index that asked, and with the Index of now. The first one alone would not
-// go by what was shown since. The second one alone would not do either: its pods may be newer than the answers. Only
-// what both ask for is sent, and the key is planned again where they differ. A package with Options.DecidesWithout sends
-// the first plan as it is before LookupsDeadline, and refuses after that where the two differ: otherwise the status of
-// before, which may allow more, would stay while pods keep changing.
+// A plan with answers is made twice: with the Index that asked, and with the Index of now. The first one alone would
+// not go by what was shown since. The second one alone would not do either: its pods may be newer than the answers.
+// Only what both ask for is sent, and the key is planned again where they differ. A package with Options.DecidesWithout
+// sends the first plan as it is before LookupsDeadline, and refuses after that where the two differ: otherwise the
+// status of before, which may allow more, would stay while pods keep changing.
 func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
 	q := t.Question
 	t.Ask, t.Tick = nil, 0
