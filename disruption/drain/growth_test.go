@@ -166,6 +166,27 @@ func everySecondStuck(nodes int) (*disruption.Index, []string, drain.WaveOptions
 	return disruption.NewIndex(s, disruption.Options{}), names, o
 }
 
+// An entry in the status of each budget does not make the cluster with the terminating pods anew for each of them.
+func TestGrowthWithAnEntryInEachBudget(t *testing.T) {
+	made := func(pods int) float64 {
+		s := onePodWorkloads(pods, pods)
+		s.Budgets = nil
+		for _, p := range s.Pods {
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Generation: 1}}
+			b.Spec.Selector, b.Spec.MinAvailable = &metav1.LabelSelector{MatchLabels: p.Labels}, ptr.To(intstr.FromInt32(0))
+			b.Status.DisruptedPods = map[string]metav1.Time{p.Name: metav1.NewTime(s.Now.Add(-1))}
+			s.Budgets = append(s.Budgets, b)
+		}
+		elsewhere(&s, pods)
+		x := disruption.NewIndex(s, disruption.Options{})
+		return testing.AllocsPerRun(1, func() {
+			d, _, _ := drain.Node(x, "node-0", drain.Options{})
+			require.Equal(t, drain.Now, d.Outcome)
+		})
+	}
+	require.Less(t, made(200), 2.5*made(100))
+}
+
 // A budget with too many entries in its status refuses all pods of a node at once: they are not asked about one by one.
 func TestForbiddenOnce(t *testing.T) {
 	made := func(nodes int) int {

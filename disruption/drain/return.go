@@ -230,6 +230,10 @@ func (w *drainer) settle(gone, back []*corev1.Pod, after *disruption.Index) {
 			touched = append(touched, budgetsOf(after, pod)...)
 		}
 	}
+	var shown *disruption.Index
+	if len(listed) > 0 {
+		shown = w.shown()
+	}
 	var written disruption.Snapshot
 	for _, key := range sortNames(touched) {
 		w.touched[key] = true
@@ -240,7 +244,7 @@ func (w *drainer) settle(gone, back []*corev1.Pod, after *disruption.Index) {
 		// The controller syncs while the pods are terminating, too. It drops the entries of pods that go, which would
 		// count for the pods that are recreated under the same name.
 		if listed[key] {
-			if between := planned(w.shown(), key); between != nil {
+			if between := planned(shown, key); between != nil {
 				after, _ = after.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}})
 				b = planned(after, key)
 			}
