@@ -28,6 +28,17 @@ func said(b Blocker) string {
 	return strings.Join(lines, "\n  ")
 }
 
+// stuckIn has two pods of web under a budget that lets one pod go, and beside the first one, a pod of StatefulSet db that does not end.
+func stuckIn(s disruption.Snapshot) disruption.Snapshot {
+	s.Now, s.Budgets = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}
+	s.ReplicaSets = []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}
+	s.Pods = []*corev1.Pod{
+		pod("db-0", by("apps/v1", "StatefulSet", "db"), on("n0"), unready, deletedBy(time.Hour)),
+		pod("web-0", by("apps/v1", "ReplicaSet", "rs"), on("n0")), pod("web-1", by("apps/v1", "ReplicaSet", "rs"), on("n1")),
+	}
+	return s
+}
+
 // Each cause, with each change that helps. What is played follows from the numbers: three pods of web, one on each node.
 func TestBlockers(t *testing.T) {
 	notReady := func(s disruption.Snapshot, which ...int) disruption.Snapshot {
@@ -89,6 +100,18 @@ func TestBlockers(t *testing.T) {
 			s: with(threeNodes(maxUnavailable("1")), pod("stuck", on("n1"), labelled(map[string]string{"app": "other"}), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(ago(time.Hour)) }, by("apps/v1", "ReplicaSet", "gone"))),
 			want: []string{"pod shop/stuck: " + stuckText + ": stops n1, alone n1\n" +
 				"  without that pod, 1 of 1 drain in 1 rounds"},
+		},
+		{
+			name: "a stuck pod of a StatefulSet", reason: "the pod that takes its place is not ready, and the budget goes on expecting it",
+			s: stuckIn(disruption.Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(1)))}}),
+			want: []string{"budget shop/web (maxUnavailable 1) is short of 1 healthy pod: stops n0 n1, alone n1\n" +
+				"  with maxUnavailable 2, 1 of 2 drain in 1 rounds",
+				"pod shop/db-0: " + stuckText + ": stops n0, alone \n  without that pod, 0 of 1 drain"},
+		},
+		{
+			name: "a stuck pod of a StatefulSet that is not known", reason: "the budget goes on asking for its replicas", s: stuckIn(disruption.Snapshot{}),
+			want: []string{"needs the scale of StatefulSet/shop/db, which is not in the snapshot: stops n0 n1, alone n1",
+				"pod shop/db-0: " + stuckText + ": stops n0, alone "},
 		},
 		{
 			name: "a stuck pod of a node that is not there", reason: "without the pod, it is empty", o: Options{Nodes: nodes(1)},

@@ -42,7 +42,7 @@ const (
 	FixReplicas FixKind = "Replicas"
 	// FixHealthyPods: the pods in Pods, which are not healthy now, are running and ready.
 	FixHealthyPods FixKind = "HealthyPods"
-	// FixPodEnds: the pod that is being deleted is gone.
+	// FixPodEnds: the pod that is being deleted is gone. A pod that its controller puts in its place is not ready.
 	FixPodEnds FixKind = "PodEnds"
 	// FixNodeReady: the node is ready.
 	FixNodeReady FixKind = "NodeReady"
@@ -245,14 +245,22 @@ func (f *fixer) flag(nodes []string) Fix {
 	return f.play(Fix{Kind: FixFlag, Value: flagOf(f.c.flag)}, nodes, f.x, o)
 }
 
-// podEnds takes a pod away that is being deleted.
+// podEnds takes a pod away that is being deleted. The pod that its controller puts in its place is not ready, which is
+// the stricter assumption.
 func (f *fixer) podEnds(nodes []string) Fix {
 	pod := f.x.Pod(types.NamespacedName{Namespace: f.c.object.Namespace, Name: f.c.object.Name})
 	if pod == nil { // several pods have the name
 		return Fix{}
 	}
-	x, _ := f.x.Without(disruption.Snapshot{Pods: []*corev1.Pod{pod}})
-	o := f.o
+	w := newDrainer(f.x, nodes, make([][]*corev1.Pod, len(nodes)), f.o)
+	back, away := w.back([]*corev1.Pod{pod})
+	if by := ownerOf(pod); by != nil && w.owners[*by].need != nil {
+		back, away = []*corev1.Pod{returned(pod, stamp(f.x.Now()))}, nil // budgets go on asking for its controller
+	}
+	for _, again := range back {
+		again.Status.Conditions[0].Status = corev1.ConditionFalse
+	}
+	x, o := replaced(f.x, back, away), f.o
 	o.inventory, _ = newInventory(x, o)
 	return f.play(Fix{Kind: FixPodEnds, Object: f.c.object}, nodes, x, o)
 }
