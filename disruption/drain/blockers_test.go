@@ -39,6 +39,14 @@ func stuckIn(s disruption.Snapshot) disruption.Snapshot {
 	return s
 }
 
+// waiting has three pods of StatefulSet db, the second of which is not ready, under a budget that needs two.
+func waiting(policy appsv1.PodManagementPolicyType) disruption.Snapshot {
+	of, set := by("apps/v1", "StatefulSet", "db"), statefulSet("db", ptr.To(int32(3)))
+	set.Spec.PodManagementPolicy = policy
+	return disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))}, StatefulSets: []*appsv1.StatefulSet{set},
+		Pods: []*corev1.Pod{pod("db-0", of, on("n0")), pod("db-1", of, on("n1"), unready), pod("db-2", of, on("n2"))}}
+}
+
 // Each cause, with each change that helps. What is played follows from the numbers: three pods of web, one on each node.
 func TestBlockers(t *testing.T) {
 	notReady := func(s disruption.Snapshot, which ...int) disruption.Snapshot {
@@ -370,6 +378,19 @@ func TestBlockers(t *testing.T) {
 			want: []string{"budget shop/web (minAvailable 2) never allows a disruption: stops n0 n1, alone n0 n1\n" +
 				"  with minAvailable 1, 2 of 2 drain in 1 rounds\n" +
 				"  with 3 replicas of StatefulSet/shop/db, 2 of 2 drain in 1 rounds"},
+		},
+		{
+			name: "a StatefulSet that waits for a pod", reason: "it creates no other until that pod is ready", s: waiting(appsv1.OrderedReadyPodManagement),
+			want: []string{"budget shop/web (minAvailable 2) is short of 1 healthy pod: stops n0 n2, alone n0 n2\n" +
+				"  with minAvailable 1, 2 of 2 drain in 1 rounds\n" +
+				"  with 1 more pod healthy (shop/db-1), 2 of 2 drain in 1 rounds"},
+		},
+		{
+			name: "a StatefulSet that waits for no pod", reason: "with Parallel, it creates the next one", s: waiting(appsv1.ParallelPodManagement),
+			want: []string{"budget shop/web (minAvailable 2) is short of 1 healthy pod: stops n0 n2, alone n0 n2\n" +
+				"  with minAvailable 1, 2 of 2 drain in 1 rounds\n" +
+				"  with 1 more pod healthy (shop/db-1), 2 of 2 drain in 1 rounds\n" +
+				"  with 4 replicas of StatefulSet/shop/db, 2 of 2 drain in 1 rounds"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

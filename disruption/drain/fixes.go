@@ -449,6 +449,9 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 	if state.missing < 0 { // it has more pods than replicas, and more replicas may be no more pods
 		return nil
 	}
+	if state.numbered && state.last < state.first+int64(replicas-more)-1 { // it waits for one of its pods
+		return nil
+	}
 	placement := newPlacement(f.o.inventory, nil)
 	labels := state.labels(pod)
 	for i := range more {
