@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -141,6 +142,40 @@ func TestMoreReplicas(t *testing.T) {
 				"60% of 2 are 2, and of 3 as well: one may go, and when it is back, the other one")
 			require.NotContains(t, fixes("90%"), "replicas", "90% of 3 are 3")
 		})
+	}
+}
+
+// A workload with a controller has no such change: its controller sets the replicas again.
+func TestMoreReplicasOfAWorkloadWithAController(t *testing.T) {
+	rollout := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web", UID: "uid-web", Controller: ptr.To(true)}
+	web := rollout
+	web.APIVersion, web.Kind = "apps/v1", "Deployment"
+	for name, tc := range map[string]struct {
+		of     metav1.OwnerReference
+		change func(*disruption.Snapshot)
+	}{
+		"a Rollout":                      {of: rollout},
+		"a Deployment that is not known": {of: web},
+		"a Deployment whose scale is known": {of: web, change: func(s *disruption.Snapshot) {
+			s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("apps", "Deployment", ns, "web"): scaleOf(web.UID, 3)}
+		}},
+		"a Deployment of something else": {of: web, change: func(s *disruption.Snapshot) {
+			d := deployment("web", ptr.To(int32(3)))
+			d.UID, d.OwnerReferences = web.UID, []metav1.OwnerReference{rollout}
+			s.Deployments = []*appsv1.Deployment{d}
+		}},
+	} {
+		s := threeNodes(minAvailable("3"))
+		s.ReplicaSets[0].OwnerReferences = []metav1.OwnerReference{tc.of}
+		if tc.change != nil {
+			tc.change(&s)
+		}
+		x := disruption.NewIndex(s, disruption.Options{})
+		drains, err := Each(x, []string{"n0"}, Options{})
+		require.NoError(t, err)
+		blockers := Blockers(x, drains, Options{})
+		require.Len(t, blockers, 1, name)
+		require.NotContains(t, said(blockers[0]), "replicas", name)
 	}
 }
 

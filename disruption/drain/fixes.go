@@ -481,7 +481,7 @@ func (f *fixer) replicas(nodes []string, budget *policyv1.PodDisruptionBudget, m
 }
 
 // scaledUp returns the workload of the pod with more replicas, and its ReplicaSet. It returns 0 replicas for a workload
-// that the snapshot does not have.
+// that the snapshot does not have, or whose controller, such as a Rollout, sets its replicas.
 func scaledUp(
 	x *disruption.Index, pod *corev1.Pod, more int32,
 ) (changed disruption.Snapshot, object purekube.Key, replicas int32) {
@@ -491,7 +491,11 @@ func scaledUp(
 		return ptr.To(replicas)
 	}
 	workload := x.WorkloadOf(pod.Namespace, metav1.GetControllerOfNoCopy(pod))
-	if !workload.Recreates {
+	scales := workload.Object
+	if d := workload.Deployment; d != nil {
+		scales = d
+	}
+	if !workload.Recreates || scales == nil || metav1.GetControllerOfNoCopy(scales) != nil {
 		return changed, object, 0
 	}
 	switch of := workload.Object.(type) {
