@@ -51,6 +51,22 @@ func TestAnotherNodeLikeAnUnknownOne(t *testing.T) {
 	require.Equal(t, []Fix{{Kind: FixAnotherNode, Played: 2, Frees: []string{"n0", "n1"}, Clears: []string{"n0", "n1"}, Rounds: 1}}, blockers[0].Fixes)
 }
 
+// Of two nodes with the name of the drained one, it is not known which one another node is to be like.
+func TestAnotherNodeLikeOneOfTwo(t *testing.T) {
+	ended := pod("web-0", by("apps/v1", "ReplicaSet", "rs"), on("n0"), phase(corev1.PodFailed)) // it goes from any node
+	x := disruption.NewIndex(disruption.Snapshot{Now: now, Pods: []*corev1.Pod{ended},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(1)))}}, disruption.Options{})
+	o := Options{Nodes: []*corev1.Node{node("n0"), node("n0", allocatable("pods", "0"))}}
+	for range 2 {
+		drains, err := Each(x, []string{"n0"}, o)
+		require.Error(t, err, "two nodes have one name")
+		blockers := Blockers(x, drains, o)
+		require.Len(t, blockers, 1)
+		require.Empty(t, blockers[0].Fixes)
+		slices.Reverse(o.Nodes)
+	}
+}
+
 // Another node like the drained one has another name, also in its label: a pod that selects the name of the drained one
 // finds no place.
 func TestAnotherNodeHasAnotherHostname(t *testing.T) {

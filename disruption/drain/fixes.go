@@ -285,7 +285,7 @@ func (f *fixer) anotherNode(nodes []string) Fix {
 	var drains []Drain
 	for _, name := range nodes {
 		i, found := f.o.inventory.find(name)
-		if !found {
+		if !found || f.o.inventory.nodes[i].never == doubled { // or it is not known which of two nodes it is
 			continue
 		}
 		o := f.o
