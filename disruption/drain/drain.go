@@ -9,7 +9,8 @@
 // disruption.
 //
 // A caller has the duties of a caller of disruption: the Index has all pods, budgets and workloads of the namespaces
-// whose pods run on the node. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
+// whose pods run on the node. With [Options].Nodes, it has the pods of all namespaces: a node whose pods are missing
+// looks empty. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
 package drain
 
 import (
@@ -52,7 +53,8 @@ type Options struct {
 	// of [disruption.Status] is AsWritten.
 	Budgets Budgets
 	// Nodes are the nodes of the cluster, also the drained ones. A recreated pod is ready only if one of them takes it:
-	// see [Node]. Nil: the pods are assumed to find a node, and Drain.NodesChecked is false.
+	// see [Node]. With Nodes, the Index must have the pods of all namespaces. Nil: the pods are assumed to find a node,
+	// and Drain.NodesChecked is false.
 	Nodes []*corev1.Node
 	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room
 	// for the requests and the ports of the host, which Fits cannot know: it does not see the pods that the drain places.
