@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -52,7 +53,8 @@ const MaxNodes = 5000
 // Claims are not made: resourceclaim plans them.
 //
 // The error joins a [purekube.ObjectError] for each workload without an answer, for example one whose selector does not
-// match its template; the pods of the others are there. More than [MaxPods] pods are not made.
+// match its template; the pods of the others are there. More than [MaxPods] pods are not made. If a workload or an
+// autoscaler could not be read, the result hides pods: see [Set.Hides].
 func (s *Set) AtFullHealth() (*Set, error) {
 	f := newFiller(s)
 	each(f.set.Deployments, f.deployment)
@@ -64,7 +66,28 @@ func (s *Set) AtFullHealth() (*Set, error) {
 	each(f.set.Jobs, f.job)
 	f.set.see(Pod)
 	f.set.see(ReplicaSet)
+	if s.hidesWorkloads() {
+		f.set.Unreadable, f.set.unreadableIn = maps.Clone(s.Unreadable), maps.Clone(s.unreadableIn)
+		f.set.Unreadable[Pod]++
+		delete(f.set.unreadableIn, Pod) // they may be of any namespace
+	}
 	return f.set, errors.Join(f.errs...)
+}
+
+// hidesWorkloads reports whether an object that could not be read has pods at full health, or says how many.
+func (s *Set) hidesWorkloads() bool {
+	for kind, n := range s.Unreadable {
+		custom := !kind.Empty() && len(scheme.VersionsForGroupKind(kind)) == 0
+		if n > 0 && (custom || slices.Contains(workloads, kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// workloads are the built-in kinds that say which pods there are at full health.
+var workloads = []schema.GroupKind{
+	Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job, HorizontalPodAutoscaler,
 }
 
 // each replaces the objects of a list. Nil ones and hooks stay.

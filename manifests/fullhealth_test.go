@@ -185,6 +185,35 @@ func TestWorkloadsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A workload or an autoscaler that could not be read has pods that nobody knows.
+func TestUnreadableWorkloadsHidePods(t *testing.T) {
+	const twice = `"metadata": {"name": "x"}, "spec": {"replicas": 1, "replicas": 2}}`
+	for _, tc := range []struct {
+		name, reason, input string
+		hides               bool
+	}{
+		{"replicas of another type", "it has any number of pods", workloadYAML("apps/v1", "Deployment", "x", `replicas: "three", `+template), true},
+		{"an old version", "it has pods", workloadYAML("extensions/v1beta1", "Deployment", "x", template), true},
+		{"an autoscaler", "it says how many pods there are", workloadYAML("autoscaling/v2", "HorizontalPodAutoscaler", "x", "minReplicas: one"), true},
+		{"a custom kind", "it may be a workload", `{"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", ` + twice, true},
+		{"no version", "it may be a custom workload", workloadYAML(`""`, "Rollout", "x", template), true},
+		{"a budget", "it has no pods", budgetYAML("x", "maxUnavailable: {}"), false},
+		{"a ConfigMap", "it has no pods", `{"apiVersion": "v1", "kind": "ConfigMap", ` + twice, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			set, err := of(tc.input)
+			require.Error(t, err)
+			require.False(t, set.Hides(Pod))
+			full, err := set.AtFullHealth()
+			require.NoError(t, err)
+			require.Equal(t, tc.hides, full.Hides(Pod), tc.reason)
+			require.False(t, set.Hides(Pod), "the set itself does not change")
+			_, known := full.HidesIn(Pod)
+			require.Equal(t, !tc.hides, known)
+		})
+	}
+}
+
 // Nil objects are left where they are.
 func TestNilObjects(t *testing.T) {
 	set := &Set{

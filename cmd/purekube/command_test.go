@@ -163,11 +163,15 @@ func TestAtFullHealth(t *testing.T) {
 	require.Equal(t, exitPlanned, got.status, got.stderr)
 	require.Contains(t, got.stdout, "1 allowed, 4 healthy, 3 desired, 4 expected")
 
-	broken := strings.Replace(chart, "selector: {matchLabels: {app: web}}, template", "template", 1)
-	got = plan(t, nil, broken, "drain", "all", "--at-full-health", "--nodes", "2", "--none", "pods,rs", "-")
-	require.Equal(t, exitInput, got.status)
-	require.Contains(t, got.stderr, "document 2: Deployment default/web: spec.selector: required")
-	require.Contains(t, got.stderr, "drain: not answered: an object that is a Pod, or may be one, could not be read")
+	for _, tc := range []struct{ old, broken, want string }{
+		{"selector: {matchLabels: {app: web}}, template", "template", "document 2: Deployment default/web: spec.selector: required"},
+		{"replicas: 4", `replicas: "four"`, "document 2: Deployment default/web: spec.replicas: "},
+	} {
+		got = plan(t, nil, strings.Replace(chart, tc.old, tc.broken, 1), "drain", "all", "--at-full-health", "--nodes", "2", "--none", "pods,rs", "-")
+		require.Equal(t, exitInput, got.status)
+		require.Contains(t, got.stderr, tc.want)
+		require.Contains(t, got.stderr, "drain: not answered: an object that is a Pod, or may be one, could not be read")
+	}
 }
 
 // A dump that a program wrote has the same mistake in every object: Go objects do not know their kind. The lines are few,
