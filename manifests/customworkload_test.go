@@ -62,13 +62,19 @@ func TestAtFullHealthOfACustomWorkload(t *testing.T) {
 	full, err := set.AtFullHealth()
 	require.NoError(t, err)
 	require.Len(t, full.Pods, 2, "an autoscaler says how many")
-	for _, spec := range []string{"replicas: 3", "replicas: 3, template: {spec: {image: x}}", template, "replicas: many, template: x"} {
+	for _, spec := range []string{"replicas: 3", "replicas: 3, template: {spec: {image: x}}", "replicas: many, template: x"} {
 		full, err := loaded(t, workloadYAML("example.com/v1", "Thing", "x", spec)).AtFullHealth()
 		require.NoError(t, err)
 		require.Empty(t, full.Pods, spec)
 	}
-	_, err = loaded(t, workloadYAML("example.com/v1", "Thing", "x", "replicas: -1, "+template)).AtFullHealth()
-	require.ErrorContains(t, err, "Thing shop/x: spec.replicas: must be 0 or more, is -1")
+	for replicas, want := range map[string]string{
+		"replicas: -1, ":   "must be 0 or more, is -1",
+		"":                 "must be a number: without it, how many pods there are is not known",
+		"replicas: many, ": "must be a number: without it, how many pods there are is not known",
+	} {
+		_, err = loaded(t, workloadYAML("example.com/v1", "Thing", "x", replicas+template)).AtFullHealth()
+		require.ErrorContains(t, err, "Thing shop/x: spec.replicas: "+want)
+	}
 }
 
 // The scale of an object that is in the input is used, and only if it is certain that the object is the controller.

@@ -37,7 +37,7 @@ const MaxNodes = 5000
 //   - A Job that is not suspended and has not ended has as many pods as may run in parallel. A CronJob has none: its
 //     Jobs are made when they are due.
 //   - An object of a kind that no package knows has as many pods as its spec.replicas, of its spec.template. A note
-//     says so.
+//     says so. With a spec.template alone, and no autoscaler, it is a workload without an answer.
 //   - Hooks of Helm have none, and pods that are hooks are left out, unless an API server returned them: Helm creates
 //     them at an event, and they end.
 //   - Pods of DaemonSets and Jobs make no PodDisruptionBudget better. One that counts them beside pods of other

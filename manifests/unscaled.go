@@ -159,8 +159,11 @@ func (f *filler) note(w workload, field, format string, args ...any) {
 func (f *filler) customWorkload(c *CustomWorkload) *CustomWorkload {
 	w := workload{apiVersion: c.APIVersion, key: c.purekubeKey(), template: c.Template}
 	w.uid = uidOf(w.key, c)
-	_, autoscaled := f.scales[w.key]
-	if c.Template == nil || c.Replicas == nil && !autoscaled || c.DeletionTimestamp != nil {
+	if c.Template == nil || c.DeletionTimestamp != nil {
+		return c
+	}
+	if _, autoscaled := f.scales[w.key]; c.Replicas == nil && !autoscaled {
+		f.fail(w, "spec.replicas", "must be a number: without it, how many pods there are is not known")
 		return c
 	}
 	replicas, ok := f.replicas(w, c.Replicas)

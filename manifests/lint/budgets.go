@@ -163,10 +163,16 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	if field == "spec.minAvailable" && !isPercent && high.mayHaveMore(key) {
 		high.Never = false
 	}
+	unknown := low.unknownOf(key)
 	switch {
 	case value == nil:
 		l.find(BudgetNeverAllows, key, "spec",
 			"has neither minAvailable nor maxUnavailable, and so allows no disruption"+blocks)
+	case field == "spec.minAvailable" && !isPercent && len(unknown) > 0:
+		// A workload whose scale is unknown may have no pods. The Index has one of each.
+		if total, _ := low.counts(key); max(1, total-int64(len(unknown))) <= int64(low.Computed.DesiredHealthy) {
+			l.scaleUnknown(key, low.BudgetExplanation, unknown...)
+		}
 	// The value would be a share of the pods that controllers want, and there are no controllers.
 	case high.Never && high.Computed.ExpectedPods <= 0 && len(high.Pods) > 0 && len(high.Unmanaged) == len(high.Pods) &&
 		percent != 100 && !forbidsAll(spec.MaxUnavailable):
@@ -209,6 +215,16 @@ func (j judged) mayHaveMore(key purekube.Key) bool {
 	return more && total > int64(j.Computed.DesiredHealthy)
 }
 
+// unknownOf are the workloads with pods of the budget whose scale is unknown.
+func (j judged) unknownOf(key purekube.Key) (names []string) {
+	for _, p := range j.Pods {
+		if of := j.workloadOf[disruption.PodKey(key.Namespace, p.Name)]; j.unknown[of] {
+			names = append(names, of.Kind+" "+of.Name)
+		}
+	}
+	return names
+}
+
 // counts is how many pods the budget has, and of which workloads.
 func (j judged) counts(key purekube.Key) (total int64, of map[purekube.Key]int64) {
 	of = map[purekube.Key]int64{}
@@ -244,8 +260,8 @@ func (j judged) thereAre(key purekube.Key) string {
 }
 
 // scaleUnknown says why a budget is not judged whose number of pods depends on a scale that the input does not have.
-func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation) {
-	var none, unknown []string
+func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation, unknown ...string) {
+	var none []string
 	for _, c := range e.Controllers {
 		switch c.Code {
 		case disruption.ReasonScaleNotAvailable:
@@ -273,14 +289,7 @@ func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation)
 func (l *linter) overlaps(h health, input *disruption.Index) {
 	const most = 3
 	others, sample := map[purekube.Key][]string{}, map[purekube.Key]string{}
-	pods := slices.Clip(h.pods)
-	for _, w := range l.set.CustomWorkloads {
-		// Nobody knows how many pods it has, but two budgets are too many for one.
-		if w != nil && w.Template != nil && w.Replicas == nil {
-			pods = append(pods, podOf(w))
-		}
-	}
-	for _, p := range pods {
+	for _, p := range h.pods {
 		budgets, _ := input.BudgetsFor(p) // the error is about budgets that select nothing
 		if len(budgets) < 2 {
 			continue

@@ -38,6 +38,8 @@ type health struct {
 	workloadOf map[purekube.Key]purekube.Key
 	// beyond is how many more pods of a workload an autoscaler may make than maxReplicas.
 	beyond map[purekube.Key]int32
+	// unknown are the workloads whose scale is unknown. The Index has one pod of each.
+	unknown map[purekube.Key]bool
 }
 
 // maxReplicas bounds the pods that are made for an autoscaler's maximum; beyond has the others. So many are enough to
@@ -131,13 +133,18 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 	for i, w := range set.CustomWorkloads {
 		if w != nil {
 			scaled := *w
-			scaled.Replicas = at(purekube.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}, w.Replicas)
+			scaled.Replicas = at(keyOf(w), w.Replicas)
+			if scaled.Replicas == nil {
+				scaled.Template = nil // to make no pods of it is no error here
+			}
 			set.CustomWorkloads[i] = &scaled
 		}
 	}
 	full, err := set.AtFullHealth()
 	l.workloads(err)
-	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}}
+	h := health{
+		count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}, unknown: map[purekube.Key]bool{},
+	}
 	made := map[purekube.Key]bool{}
 	for _, p := range full.Pods {
 		if p != nil {
@@ -147,6 +154,15 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 	for s := range sources(l.set) {
 		if s.replicas == nil && s.key.Kind != manifests.Pod.Kind && !made[s.key] {
 			full.Pods = append(full.Pods, s.pod())
+		}
+	}
+	for i, w := range l.set.CustomWorkloads {
+		if w == nil || w.Template == nil || set.CustomWorkloads[i].Template != nil || manifests.IsHelmHook(w.Annotations) {
+			continue
+		}
+		if of := keyOf(w); !made[of] && !h.unknown[of] {
+			full.Pods = append(full.Pods, podOf(w))
+			h.unknown[of] = true
 		}
 	}
 	// A selector that is not valid is a finding, and selects no pod.
@@ -325,7 +341,16 @@ func flattened(err error) []error {
 
 // podOf is a pod of the template of a custom workload, as budgets see it.
 func podOf(w *manifests.CustomWorkload) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, Labels: w.Template.Labels}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: w.Name + "-of-" + w.Kind, Labels: w.Template.Labels,
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name, UID: w.UID, Controller: ptr.To(true)},
+		},
+	}}
+}
+
+func keyOf(w *manifests.CustomWorkload) purekube.Key {
+	return purekube.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 }
 
 // selected are the budgets that select pods of a workload with 0 replicas, pods of a workload whose replicas are not

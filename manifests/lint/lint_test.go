@@ -131,20 +131,46 @@ func TestScaledToZero(t *testing.T) {
 	require.Empty(t, lint.Check(read(t, deployment("0")+"---\n"+budget("minAvailable: 1", web))).Findings)
 	require.Empty(t, lint.Check(read(t, deployment("0")+"---\n"+autoscaler("web", "1", "1")+"---\n"+budget("minAvailable: 1", web))).Findings,
 		"an autoscaler leaves it alone")
-	for _, replicas := range []string{"replicas: 0, ", ""} {
-		custom := "apiVersion: example.com/v1\nkind: Game\nmetadata: {name: web}\nspec: {" + replicas +
-			"template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}\n---\n"
-		require.Empty(t, lint.Check(read(t, custom+budget("minAvailable: 1", web))).Findings,
-			"a kind that no package knows: it makes pods of this template, nobody knows how many")
+	require.Empty(t, lint.Check(read(t, game("web", "replicas: 0, ")+budget("minAvailable: 1", web))).Findings)
+}
+
+// game is a workload of a kind that no package knows.
+func game(name, replicas string) string {
+	return "apiVersion: example.com/v1\nkind: Game\nmetadata: {name: " + name + "}\nspec: {" + replicas +
+		"template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}\n---\n"
+}
+
+// A custom workload without replicas makes pods of its template. Nobody knows how many, and they may be none.
+func TestScaleOfACustomWorkloadIsUnknown(t *testing.T) {
+	unknown := []lint.Code{lint.BudgetScaleUnknown}
+	for _, tc := range []struct {
+		name, others, rule string
+		want               []lint.Code
+	}{
+		{"a difference", "", "maxUnavailable: 1", unknown},
+		{"a percentage", deployment("1") + "---\n", "minAvailable: 50%", unknown},
+		{"a number", "", "minAvailable: 1", unknown},
+		{"a number of other pods", deployment("1") + "---\n", "minAvailable: 1", unknown},
+		{"enough other pods", deployment("2") + "---\n", "minAvailable: 1", nil},
+		{"no pod is demanded", "", "minAvailable: 0", nil},
+		{"nothing may go", "", "maxUnavailable: 0", []lint.Code{lint.BudgetNeverAllows}},
+		{"two of them", game("other", ""), "minAvailable: 2", unknown},
+		{"the same one twice", strings.Replace(game("web", ""), "v1", "v2", 1), "minAvailable: 1", unknown},
+		{"a pod of the same name", "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {app: web}}\n---\n", "minAvailable: 1", unknown},
+		{"autoscaled", strings.NewReplacer("apps/v1", "example.com/v1", "Deployment", "Game").Replace(autoscaler("web", "2", "4")) + "---\n", "maxUnavailable: 1", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, codesOf(lint.Check(read(t, tc.others+game("web", "")+budget(tc.rule, web))).Findings))
+		})
 	}
+	hook := strings.Replace(game("hook", ""), "name: hook", "name: hook, annotations: {helm.sh/hook: test}", 1)
+	require.Equal(t, []lint.Code{lint.BudgetNeverAllows}, codesOf(lint.Check(read(t, hook+deployment("1")+"---\n"+budget("minAvailable: 1", web))).Findings))
 }
 
 // However many pods there are: two budgets are too many for each.
 func TestOverlapOfAWorkloadWithoutReplicas(t *testing.T) {
-	custom := "apiVersion: example.com/v1\nkind: Game\nmetadata: {name: web}\nspec: " +
-		"{template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}\n---\n"
-	another := strings.Replace(budget("maxUnavailable: 1", web), "name: ", "name: another-", 1)
-	found := lint.Check(read(t, custom+budget("maxUnavailable: 1", web)+"---\n"+another)).Findings
+	another := strings.Replace(budget("minAvailable: 0", web), "name: ", "name: another-", 1)
+	found := lint.Check(read(t, game("web", "")+budget("minAvailable: 0", web)+"---\n"+another)).Findings
 	require.Equal(t, []lint.Code{lint.BudgetsOverlap}, codesOf(found))
 	require.Len(t, found, 2, "one for each budget")
 }
