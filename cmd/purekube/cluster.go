@@ -188,17 +188,22 @@ func (c *cluster) holds(key purekube.Key) bool {
 func (c *cluster) atFullHealth(nodes int) {
 	full, err := c.WithNodes(nodes).AtFullHealth()
 	c.fullHealth, c.madeNodes = true, nodes > 0
-	full.Unreadable = maps.Clone(full.Unreadable)
+	c.Set = full
 	for _, err := range flatten(err) {
 		p := problemOf(err, purekube.Key{}, c)
 		p.ofPlan = false
 		c.problems = append(c.problems, p)
-		if full.Unreadable == nil {
-			full.Unreadable = map[schema.GroupKind]int{}
-		}
-		full.Unreadable[manifests.Pod]++ // pods of the workload are missing
+		c.hide(manifests.Pod) // pods of the workload are missing
 	}
-	c.Set = full
+}
+
+// hide notes that an object of the kind, or several, could not be read.
+func (c *cluster) hide(kind schema.GroupKind) {
+	c.Complete, c.Unreadable = false, maps.Clone(c.Unreadable)
+	if c.Unreadable == nil {
+		c.Unreadable = map[schema.GroupKind]int{}
+	}
+	c.Unreadable[kind]++
 }
 
 // makesPods are the kinds that no core plans with, and that say which pods there are at full health.
@@ -276,6 +281,8 @@ type problem struct {
 	ofPlan bool
 	// unread: what follows in the input was not read.
 	unread bool
+	// hides is the kind of which a cluster returned no list.
+	hides schema.GroupKind
 }
 
 // String is one line: file, document number, object, field, what is wrong.

@@ -208,8 +208,9 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 		maxAllScales: maxAllScales}, nil
 }
 
-// read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve,
-// is among the problems, and the input has no such kind. Any other error is returned: part of a cluster is no answer.
+// read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve in
+// this version, is among the problems, and what rests on it is not answered. Any other error is returned: part of a
+// cluster is no answer.
 func (l *liveReader) read(ctx context.Context, kinds []schema.GroupKind, o manifests.Options) (*cluster, error) {
 	lists, denied, err := l.lists(ctx, kinds)
 	if err != nil {
@@ -227,11 +228,11 @@ func (l *liveReader) lists(ctx context.Context, kinds []schema.GroupKind) (zippe
 		list, err := l.list(ctx, kind, resource)
 		switch {
 		case apierrors.IsForbidden(err):
-			denied = append(denied,
-				problem{what: fmt.Sprintf("no right to list %s in %s: %v", resource.Resource, l.scope(kind), err)})
-		case apierrors.IsNotFound(err):
-			denied = append(denied,
-				problem{what: fmt.Sprintf("the API server does not serve %s of %s", resource.Resource, resource.GroupVersion())})
+			denied = append(denied, problem{hides: kind,
+				what: fmt.Sprintf("no right to list %s in %s: %v", resource.Resource, l.scope(kind), err)})
+		case apierrors.IsNotFound(err): // it may have objects of the kind in another version
+			denied = append(denied, problem{hides: kind,
+				what: fmt.Sprintf("the API server does not serve %s of %s", resource.Resource, resource.GroupVersion())})
 		case err != nil:
 			return nil, nil, fmt.Errorf("list of %s: %w", resource.Resource, err)
 		default:
@@ -251,6 +252,11 @@ func (l *liveReader) load(
 	}
 	c.withoutPlaces()
 	c.problems = append(c.problems, denied...)
+	for _, p := range denied {
+		if !slices.Contains(o.None, p.hides) {
+			c.hide(p.hides)
+		}
+	}
 	found := slices.ContainsFunc(manifests.Kinds(), func(kind schema.GroupKind) bool {
 		return manifests.Namespaced(kind) && c.Count(kind)+c.Unreadable[kind] > 0
 	})

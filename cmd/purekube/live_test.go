@@ -154,6 +154,69 @@ func TestLiveNamesWhatItCannotList(t *testing.T) {
 	}
 }
 
+// A kind of which nothing could be listed is unknown, and not empty.
+func TestLiveDoesNotTakeADeniedKindForEmpty(t *testing.T) {
+	set, err := manifests.Load(manifests.Options{Stdin: strings.NewReader(`
+---
+{apiVersion: v1, kind: Node, metadata: {name: w1}}
+---
+{apiVersion: v1, kind: Pod, metadata: {namespace: ml, name: a-0, uid: pod, labels: {app: a}, ownerReferences: [{apiVersion: apps/v1,
+  kind: StatefulSet, name: a, uid: set, controller: true}]}, spec: {nodeName: w1, resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]},
+  status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: ml, name: a, uid: set}, spec: {replicas: 1, selector: {matchLabels: {app: a}}}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {namespace: ml, name: a}, spec: {maxUnavailable: 1, selector: {matchLabels: {app: a}}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {namespace: ml, name: one, uid: template}, spec: {spec: {}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {namespace: ml, name: a-0-gpu-x, uid: claim, annotations:
+  {resource.kubernetes.io/pod-claim-name: gpu}, ownerReferences: [{apiVersion: v1, kind: Pod, name: a-0, uid: pod, controller: true}]}, spec: {}}`)}, "-")
+	require.NoError(t, err)
+	server := apiserver.New()
+	for _, o := range set.Objects() {
+		server.Put(o)
+	}
+	const claims, disruption, drain = "resourceclaim: not answered: ", "disruption: not answered: ", "drain: not answered: "
+	for _, tc := range []struct {
+		args, resource string
+		// refused is the question that is not answered, and never what an answer from nothing would say.
+		refused, never string
+	}{
+		{"plan --core resourceclaim -o requests", "resourceclaims", claims + "an object that is a ResourceClaim,", `"create"`},
+		{"plan --core resourceclaim", "resourceclaimtemplates", claims + "an object that is a ResourceClaimTemplate,", "a-0"},
+		{"plan --core resourceclaim", "pods", claims + "an object that is a Pod,", "Release"},
+		{"plan", "pods", disruption, "UpdateStatus"},
+		{"explain pdb/ml/a", "pods", disruption, "selects no pod"},
+		{"explain pod/ml/a-0", "resourceclaims", claims, "CreateClaim"},
+		{"drain w1", "nodes", drain + "an object that is a Node,", " now"},
+		{"drain w1", "pods", drain, " now"},
+		{"drain w1", "poddisruptionbudgets", drain, " now"},
+		{"drain w1", "statefulsets", drain + "the input has no StatefulSet", " now"},
+		{"drain --waves", "nodes", drain, "wave 1"},
+		{"report", "nodes", "drains: not answered: ", "Nothing stops"},
+		{"report", "pods", disruption, "Nothing stops"},
+		{"report", "poddisruptionbudgets", "drains: not answered: ", "Nothing stops"},
+	} {
+		for name, err := range map[string]error{
+			"no right":   apierrors.NewForbidden(schema.GroupResource{Resource: tc.resource}, "", errors.New("no")),
+			"not served": apierrors.NewNotFound(schema.GroupResource{Resource: tc.resource}, ""),
+		} {
+			t.Run(tc.args+" without "+tc.resource+"/"+name, func(t *testing.T) {
+				got := onCluster(t, &apiserver.Handler{Server: server, Allow: allow(tc.resource, err)}, strings.Fields(tc.args)...)
+				require.Contains(t, got.stderr, tc.refused)
+				require.NotContains(t, got.stdout, tc.never)
+				require.Equal(t, exitInput, got.status)
+			})
+		}
+	}
+	got := onCluster(t, &apiserver.Handler{Server: server, Allow: allow("resourceclaims", apierrors.NewNotFound(schema.GroupResource{}, ""))}, "drain", "w1")
+	require.Equal(t, exitPlanned, got.status, "drains need no claims")
+	forbidden := allow("nodes", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")))
+	got = onCluster(t, &apiserver.Handler{Server: server, Allow: forbidden}, "drain", "w1", "--none", "nodes")
+	require.Contains(t, got.stdout, "No Node in the input: evicted pods are assumed to find a node.", "who asks says so")
+}
+
 // An error that is not about one kind is the only answer.
 func TestLiveFails(t *testing.T) {
 	status := func(code int, text string) http.Handler {

@@ -41,7 +41,8 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 	case "servicecidr":
 		q.seen, q.whole = []string{"IPAddress"}, []string{"IPAddress"}
 	case "resourceclaim":
-		q.whole = []string{"Pod", "ResourceClaim"}
+		// A template that could not be read is left out, unless nothing says which ones there are.
+		q.whole, q.apart = []string{"Pod", "ResourceClaim"}, []string{"ResourceClaimTemplate"}
 		if set.assumeComplete && len(objects.Claims) > 0 {
 			q.seen = []string{"Pod"}
 		}
