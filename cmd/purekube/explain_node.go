@@ -15,12 +15,14 @@ func (r *report) addDrain(node purekube.Key, c *cluster, set settings) {
 	request := drainRequest{flags: drain.Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true}}
 	if refusal := c.refusal(drainQuestion(request.command(), c)); refusal != nil {
 		f.Explanation = append(f.Explanation, refusal.what)
+		r.addProblem(*refusal)
 		return
 	}
 	fleet := newFleet(c, set)
 	names, undecided := request.decidable(fleet, []string{node.Name})
 	for _, p := range undecided {
 		f.Explanation = append(f.Explanation, p.what)
+		r.addProblem(p)
 	}
 	// The error is about the input as a whole, and the plans say it.
 	drains, _ := request.each(fleet, names)

@@ -24,6 +24,10 @@ func TestExplainNode(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, node+tc.input, "explain", "node/node-a", "-")
 			require.Contains(t, strings.Join(strings.Fields(got.stdout), " "), tc.want, got.stderr)
+			if strings.Contains(tc.want, "not answered") {
+				require.Equal(t, exitInput, got.status, "as for drain")
+				require.Contains(t, got.stderr, "not answered")
+			}
 		})
 	}
 	require.NotContains(t, plan(t, nil, node+blocked, "plan", "--explain", "-").stdout, "kubectl drain", "plan is about controllers")

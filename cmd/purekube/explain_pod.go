@@ -34,6 +34,7 @@ func (r *report) addEviction(pod purekube.Key, c *cluster, set settings) {
 	}
 	if refusal := c.refusal(evictionQuestion); refusal != nil {
 		f.Explanation = append(f.Explanation, refusal.what)
+		r.addProblem(*refusal)
 		return
 	}
 	eviction, _ := d.index.CheckEviction(pod.NamespacedName(), disruption.Recomputed)

@@ -2,6 +2,7 @@ package main
 
 import (
 	stdjson "encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,7 +47,8 @@ func TestExplainPod(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, tc.input, append([]string{"explain", "po/shop/db-0", "-o", "json", "-"}, tc.args...)...)
 			var report struct {
-				Cores []struct {
+				Errors []jsonProblem
+				Cores  []struct {
 					Core    string
 					Objects []struct {
 						Name     string
@@ -64,6 +66,10 @@ func TestExplainPod(t *testing.T) {
 			require.Equal(t, "db-0", object.Name)
 			lines := strings.Join(object.Lines, "; ")
 			require.True(t, strings.HasPrefix(lines, tc.want), lines)
+			if strings.Contains(tc.want, "not answered") {
+				require.Equal(t, exitInput, got.status, "as for drain")
+				require.Contains(t, fmt.Sprint(report.Errors), "not answered")
+			}
 			require.Len(t, object.Needs, tc.needs)
 			require.Equal(t, tc.verdict, object.Eviction.Verdict)
 		})
