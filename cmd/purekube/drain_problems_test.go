@@ -14,7 +14,7 @@ func TestDrainNamesBudgetsThatSelectNothing(t *testing.T) {
 	broken := strings.Replace(budgetOf("db", "db", `"maxUnavailable":0`, noStatus), `"matchLabels":{"app":"db"}`,
 		`"matchExpressions":[{"key":"app","operator":"Within","values":["db"]}]`, 1)
 	input := statefulSetOf("db", 1) + broken + podOf("db-0", "db", "StatefulSet", "node-a", "True") +
-		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b"}}`
+		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a"}}{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b"}}`
 	const says = `PodDisruptionBudget shop/db: spec.selector: "Within" is not a valid label selector operator`
 	for _, tc := range []struct {
 		name, reason, args string
@@ -26,6 +26,8 @@ func TestDrainNamesBudgetsThatSelectNothing(t *testing.T) {
 		{"drain in waves", "the same", "drain --waves", exitPlan, 1},
 		{"report", "the plan in it has said it", "report --waves", exitPlan, 1},
 		{"report of another core", "only the waves have it", "report --waves --core ttl", exitPlan, 1},
+		{"explain of the node", "it says how a drain goes", "explain node/node-a", exitPlan, 1},
+		{"explain of another node", "no pod on it is of the namespace", "explain node/node-b", exitPlanned, 0},
 		{"drain of another node", "the budget is not in the namespace of a pod that is drained", "drain node-b", exitPlanned, 0},
 		{"not asked for", "it is an error of the plan", "drain all --fail-on none", exitPlanned, 1},
 	} {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption/drain"
 )
@@ -24,8 +26,8 @@ func (r *report) addDrain(node purekube.Key, c *cluster, set settings) {
 		f.Explanation = append(f.Explanation, p.what)
 		r.addProblem(p)
 	}
-	// The error is about the input as a whole, and the plans say it.
-	drains, _ := request.each(fleet, names)
+	drains, err := request.each(fleet, names)
+	r.addProblems(errors.Join(err, fleet.budgetProblems([]string{node.Name})), purekube.Key{}, c)
 	for _, d := range drains {
 		f.Explanation = append(f.Explanation, request.command()+": "+d.says())
 		f.Explanation = append(f.Explanation, d.inTheWay()...)
