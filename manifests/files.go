@@ -14,6 +14,9 @@ type hostFiles struct{}
 
 func (hostFiles) Open(name string) (fs.File, error) { return os.Open(name) }
 
+// Stat does not open the file: who writes into a named pipe would find it closed.
+func (hostFiles) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+
 // readFiles reads the manifests of a file, or of a folder and the folders in it in the order
 // of their names.
 func (l *loader) readFiles(name string) {
