@@ -25,10 +25,13 @@ func (l *loader) readFiles(name string) {
 		files = hostFiles{}
 	}
 	found := false
-	err := fs.WalkDir(files, name, func(at string, entry fs.DirEntry, err error) error {
+	// Errors are of one file or directory. The others are read.
+	_ = fs.WalkDir(files, name, func(at string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
+			found = true
+			l.unread(at, fileError(err))
+			return nil
 		case at != name && strings.HasPrefix(entry.Name(), "."):
 			// Hidden, as .git is: not a manifest.
 			if entry.IsDir() {
@@ -46,16 +49,16 @@ func (l *loader) readFiles(name string) {
 		}
 		found = true
 		file, err := files.Open(at)
-		if err != nil {
-			return err
+		if err == nil {
+			l.read(at, file)
+			err = file.Close()
 		}
-		l.read(at, file)
-		return file.Close()
+		if err != nil {
+			l.unread(at, fileError(err))
+		}
+		return nil
 	})
-	switch {
-	case err != nil:
-		l.unread(name, fileError(err))
-	case !found:
+	if !found {
 		l.unread(name, "no file that ends in .yaml, .yml or .json, or one of these with .gz")
 	}
 }

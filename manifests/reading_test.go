@@ -59,3 +59,14 @@ func TestLinkToADirectory(t *testing.T) {
 	require.Len(t, set.Pods, 1)
 	require.False(t, set.Complete)
 }
+
+// A file of a directory that cannot be opened is named, and the others are read.
+func TestFileThatCannotBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("/nonexistent", filepath.Join(dir, "a.yaml")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.yaml"), []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"), 0o600))
+	set, err := manifests.Load(manifests.Options{}, dir)
+	require.EqualError(t, err, filepath.Join(dir, "a.yaml")+": no such file or directory")
+	require.Len(t, set.Pods, 1)
+	require.False(t, set.Complete)
+}
