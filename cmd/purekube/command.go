@@ -117,8 +117,9 @@ type invocation struct {
 	nodes        int
 	builtinRoles bool
 
-	names []string // of --core
-	at    string   // of --now
+	names            []string // of --core
+	at               string   // of --now
+	detailedExitCode bool
 }
 
 // parse reads the command line. It returns nil where cobra has answered already: help, and completions for a shell.
@@ -371,6 +372,9 @@ func (inv *invocation) check(sys system) (err error) {
 		if err := inv.drain.checkReport(inv.output); err != nil {
 			return err
 		}
+	}
+	if inv.detailedExitCode {
+		inv.failOn = append(inv.failOn, failOnAction)
 	}
 	never := slices.Contains(inv.failOn, failOnNever)
 	judged := inv.command.name == "drain" || slices.ContainsFunc(inv.cores, func(c core) bool {

@@ -12,10 +12,8 @@ func registerPlan(inv *invocation, flags *pflag.FlagSet) {
 	flags.BoolVar(&inv.explain, "explain", false, "say why, for every object, also where there is nothing to do")
 	flags.BoolVar(&inv.passEmptyBudgets, "ignore-budgets-without-pods", false,
 		"with --fail-on never: do not fail for a PodDisruptionBudget that selects no pod of the input")
-	flags.BoolFunc("detailed-exitcode", "the same as --fail-on error,action", func(string) error {
-		inv.failOn = append(inv.failOn, failOnAction)
-		return nil
-	})
+	flags.BoolVar(&inv.detailedExitCode, "detailed-exitcode", false,
+		"add action to --fail-on: exit with status 2 if there is something to do")
 	registerWatch(inv, flags)
 }
 

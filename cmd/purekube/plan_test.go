@@ -244,6 +244,8 @@ func TestExitStatus(t *testing.T) {
 		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"--detailed-exitcode"}, exitToDo},
 		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"--detailed-exitcode"}, exitPlanned},
 		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"--detailed-exitcode"}, exitInput},
+		{"detailed, switched off", "the value counts", named(nodeWithout, "a"), []string{"--detailed-exitcode=false"}, exitPlanned},
+		{"detailed, and a list", "it is added to the list, whatever comes first", named(nodeWithout, "a"), []string{"--detailed-exitcode", "--fail-on", "error"}, exitToDo},
 		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitInput},
 		{"unknown core", "the same", "", []string{"--core", "nope"}, exitInput},
 		{"unknown output", "the same", "", []string{"-o", "xml"}, exitInput},
