@@ -250,13 +250,14 @@ type RefusedPod struct {
 //
 // With Options.Nodes, a recreated pod runs on a node that is Ready, is not drained, and takes the pod, as
 // kube-scheduler's filters NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit decide. Of
-// several, it is the node with the fewest pods, and of these the first by name. If there is none, the pod stays
-// Pending: budgets that expect it do not count it as healthy, Drain.Pending says why, and a StatefulSet with
-// OrderedReady recreates none after it. Where room is short, pods that were not ready come before ready pods, and the
-// pods of StatefulSets last, because they are recreated last. The check is no scheduler: it does not know topology
-// spread, affinity between pods, volumes, ResourceClaims and the features that kubelets declare (kube-scheduler's
-// filter NodeDeclaredFeatures), and it evicts no pods of lower priority. A Pending pod stays Pending, even if a later
-// round frees room. A pod that waits for a node when the drain begins takes no room.
+// several, it is the node with the fewest pods, and of these the first by name. The pod of a DaemonSet returns to its
+// drained node. If there is no node, the pod stays Pending: budgets that expect it do not count it as healthy,
+// Drain.Pending says why, and a StatefulSet with OrderedReady recreates none after it. Where room is short, pods that
+// were not ready come before ready pods, and the pods of StatefulSets last, because they are recreated last. The check
+// is no scheduler: it does not know topology spread, affinity between pods, volumes, ResourceClaims and the features
+// that kubelets declare (kube-scheduler's filter NodeDeclaredFeatures), and it evicts no pods of lower priority. A
+// Pending pod stays Pending, even if a later round frees room. A pod that waits for a node when the drain begins takes
+// no room.
 //
 // A recreated pod requests what the spec of the evicted pod requests. Where the filters of the supported releases
 // differ, the stricter one decides: while a pod is being resized, each of its containers, and the pod as a whole,

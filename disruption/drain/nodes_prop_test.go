@@ -328,7 +328,7 @@ func TestRecreatedPodsHaveRoom(t *testing.T) {
 		}
 		for _, was := range c.Pods {
 			p := after.Pod(nameOf(was))
-			if p == nil || !strings.HasSuffix(string(p.UID), "/next") {
+			if p == nil || !strings.HasSuffix(string(p.UID), "/next") || ofDaemonSetAgain(p) && p.Spec.NodeName == was.Spec.NodeName {
 				continue
 			}
 			if i := slices.IndexFunc(o.Nodes, func(n *corev1.Node) bool { return n.Name == p.Spec.NodeName }); i >= 0 {

@@ -666,6 +666,23 @@ func TestRoomOfPodsThatGo(t *testing.T) {
 	require.Equal(t, []PendingPod{{nn("web-0"), full}}, d.Pending)
 }
 
+// kubectl evicts a pod of a DaemonSet that has ended, and its DaemonSet runs it again on its node, cordoned or not.
+func TestEndedPodOfADaemonSetReturnsToItsNode(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{pod("agent", by("apps/v1", "DaemonSet", "agent"), on("n0"), phase(corev1.PodFailed),
+		func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n0"} })}}
+	for _, on := range [][]*corev1.Node{nil, nodes(2)} {
+		o := Options{IgnoreDaemonSets: true, Nodes: on}
+		plan, after, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"n0"}, WaveOptions{Options: o})
+		require.NoError(t, err)
+		require.Empty(t, plan.Blocked)
+		require.Equal(t, [][]types.NamespacedName{{nn("agent")}}, plan.Waves[0].Drains[0].Rounds)
+		require.Empty(t, plan.Waves[0].Drains[0].Pending)
+		if on != nil {
+			require.Equal(t, "n0", after.Pod(nn("agent")).Spec.NodeName)
+		}
+	}
+}
+
 // In the second round, a StatefulSet's pod goes from a node that is not drained, with the first of its pods that does. A pod
 // gets the room, although pods like it found none in the first round, and is told what it lacks then.
 func TestRoomOfALaterRound(t *testing.T) {

@@ -169,6 +169,10 @@ func (w *drainer) placed(pod, gone *corev1.Pod) *corev1.Pod {
 	if w.placement == nil {
 		return pod
 	}
+	if ofDaemonSet(gone) && w.byName[gone.Spec.NodeName] != nil { // its DaemonSet puts it on a cordoned node, too
+		pod.Spec.NodeName = gone.Spec.NodeName
+		return pod
+	}
 	node, none := w.placement.place(pod)
 	if pod.Spec.NodeName = node; node != "" {
 		return pod
