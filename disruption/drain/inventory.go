@@ -196,13 +196,13 @@ type room struct {
 	pods    int64
 	running int
 	// ports are the taken ports of the host, with their addresses.
-	ports map[hostPort][]string
+	ports map[hostPort]bool
 }
 
 // roomOf is the room of a node without the pods that leave it.
 func roomOf(x *disruption.Index, n *corev1.Node, leaves map[types.NamespacedName]bool) *room {
 	left := &room{free: amountsOf(n.Status.Allocatable), pods: n.Status.Allocatable.Pods().Value(),
-		ports: map[hostPort][]string{}}
+		ports: map[hostPort]bool{}}
 	pods, duplicates := x.PodsOnNode(n.Name)
 	left.unclear = len(duplicates) > 0 // it is not known what they request
 	for _, pod := range pods {
@@ -219,9 +219,6 @@ func (r *room) clone() *room {
 	own := *r
 	own.free = maps.Clone(r.free)
 	own.ports = maps.Clone(r.ports)
-	for port, addresses := range own.ports {
-		own.ports[port] = slices.Clone(addresses)
-	}
 	return &own
 }
 
@@ -233,7 +230,8 @@ func (r *room) take(wanted requests, ports []corev1.ContainerPort) {
 		r.free[name] = max(0, r.free[name]-amount) // an overcommitted node has no room
 	}
 	for _, p := range ports {
-		r.ports[portOf(p)] = append(r.ports[portOf(p)], addressOf(p))
+		taken := portOf(p)
+		r.ports[taken], r.ports[taken.at(anyAddress)] = true, true
 	}
 }
 
@@ -251,24 +249,35 @@ func (r *room) lacks(wanted requests) []string {
 	return lacks
 }
 
-// hostPort is a port of a node.
+// hostPort is a port of a node at one of its addresses.
 type hostPort struct {
 	protocol corev1.Protocol
 	number   int32
+	address  string
 }
+
+// everyAddress is the address of a port that is taken on each address of the node. A port that is taken on any address
+// is noted with anyAddress, too.
+const (
+	everyAddress = "0.0.0.0"
+	anyAddress   = ""
+)
 
 func portOf(p corev1.ContainerPort) hostPort {
-	return hostPort{cmp.Or(p.Protocol, corev1.ProtocolTCP), p.HostPort}
+	return hostPort{cmp.Or(p.Protocol, corev1.ProtocolTCP), p.HostPort, cmp.Or(p.HostIP, everyAddress)}
 }
 
-// everyAddress is the address of a port that is taken on each address of the node.
-const everyAddress = "0.0.0.0"
-
-func addressOf(p corev1.ContainerPort) string { return cmp.Or(p.HostIP, everyAddress) }
+// at is the same port at another address.
+func (p hostPort) at(address string) hostPort {
+	p.address = address
+	return p
+}
 
 // hasPort reports whether a pod on the node has the port of the host.
 func (r *room) hasPort(p corev1.ContainerPort) bool {
-	taken := r.ports[portOf(p)]
-	return len(taken) > 0 &&
-		(addressOf(p) == everyAddress || slices.Contains(taken, everyAddress) || slices.Contains(taken, addressOf(p)))
+	wanted := portOf(p)
+	if wanted.address == everyAddress {
+		return r.ports[wanted.at(anyAddress)]
+	}
+	return r.ports[wanted] || r.ports[wanted.at(everyAddress)]
 }

@@ -213,12 +213,15 @@ func (r requests) atLeast(than requests) {
 // a whole, counts with the largest of its amounts.
 func requestsOf(pod *corev1.Pod) requests {
 	running, starting, sidecars := requests{}, requests{}, requests{}
+	statuses := byContainer(pod.Status.ContainerStatuses)
 	for i := range pod.Spec.Containers {
-		running.add(requestsOfContainer(pod, &pod.Spec.Containers[i], pod.Status.ContainerStatuses))
+		c := &pod.Spec.Containers[i]
+		running.add(requestsOfContainer(pod, c, statuses[c.Name]))
 	}
+	statuses = byContainer(pod.Status.InitContainerStatuses)
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		own := requestsOfContainer(pod, c, pod.Status.InitContainerStatuses)
+		own := requestsOfContainer(pod, c, statuses[c.Name])
 		if restarts(c) {
 			running.add(own)
 			sidecars.add(own)
@@ -260,17 +263,24 @@ func ofWholePods(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
+// byContainer are the statuses by the names of their containers.
+func byContainer(statuses []corev1.ContainerStatus) map[string][]*corev1.ContainerStatus {
+	named := make(map[string][]*corev1.ContainerStatus, len(statuses))
+	for i := range statuses {
+		named[statuses[i].Name] = append(named[statuses[i].Name], &statuses[i])
+	}
+	return named
+}
+
 // requestsOfContainer are the requests of the container: of its spec, and what the kubelet says that it has. What the
 // spec asks for in vain does not count.
-func requestsOfContainer(pod *corev1.Pod, c *corev1.Container, statuses []corev1.ContainerStatus) requests {
+func requestsOfContainer(pod *corev1.Pod, c *corev1.Container, statuses []*corev1.ContainerStatus) requests {
 	own, known := requests{}, false
-	for i := range statuses {
-		if st := &statuses[i]; st.Name == c.Name {
-			own.atLeast(thousandthsOf(st.AllocatedResources))
-			if st.Resources != nil {
-				own.atLeast(thousandthsOf(st.Resources.Requests))
-				known = true
-			}
+	for _, st := range statuses {
+		own.atLeast(thousandthsOf(st.AllocatedResources))
+		if st.Resources != nil {
+			own.atLeast(thousandthsOf(st.Resources.Requests))
+			known = true
 		}
 	}
 	if !known || !infeasible(pod) {
