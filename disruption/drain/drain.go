@@ -54,7 +54,7 @@ type Options struct {
 	Budgets Budgets
 	// Nodes are the nodes of the cluster, also the drained ones. A recreated pod is ready only if one of them takes it:
 	// see [Node]. With Nodes, the Index must have the pods of all namespaces. Nil: the pods are assumed to find a node,
-	// and Drain.NodesChecked is false.
+	// and Drain.NodesChecked is false. With AsWritten, Nodes are only the names of the known nodes.
 	Nodes []*corev1.Node
 	// Fits replaces the check of taints, spec.nodeSelector and node affinity. A node that it accepts must still have room
 	// for the requests and the ports of the host, which Fits cannot know: it does not see the pods that the drain places.
@@ -269,7 +269,7 @@ type RefusedPod struct {
 // A pod on a node of Options.Nodes that is not ready, whether its condition Ready is False, Unknown or missing, does
 // not go, and no pod takes its place, even if it is being deleted already: no kubelet ends it. With the taint
 // node.kubernetes.io/out-of-service it goes, since the pod garbage collector deletes it, and so does a pod that has
-// ended.
+// ended. With AsWritten, a drain does not look at nodes, and the pod goes.
 //
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a controller has
 // too few or too many of before the drain are neither created nor deleted. Without Options.Nodes, the kubelets are
