@@ -37,7 +37,7 @@ import (
 //go:embed servicecidr resourceclaim ttl rbacaggregate disruption
 var Files embed.FS
 
-// Run runs each file of the file system whose name ends in .yaml, in all folders, as a test of its own:
+// Run runs each file of the file system whose name ends in .yaml or .yml, in all folders, as a test of its own:
 //
 //	func TestPolicy(t *testing.T) { conformance.Run(t, os.DirFS("testdata/policy")) }
 //
@@ -48,7 +48,7 @@ func Run(t *testing.T, files fs.FS) {
 	t.Helper()
 	found := false
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
 			return err
 		}
 		found = true
@@ -75,6 +75,6 @@ func Run(t *testing.T, files fs.FS) {
 		t.Fatal(err)
 	}
 	if !found {
-		t.Fatal("no file ends in .yaml")
+		t.Fatal("no file ends in .yaml or .yml")
 	}
 }

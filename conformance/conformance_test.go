@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +20,13 @@ import (
 
 // Each rule and each divergence is decided as its files say.
 func TestRules(t *testing.T) { conformance.Run(t, conformance.Files) }
+
+// A file is a scenario by either name that YAML files have.
+func TestYML(t *testing.T) {
+	data, err := os.ReadFile("testdata/policy/checkout.yaml")
+	require.NoError(t, err)
+	conformance.Run(t, fstest.MapFS{"a.yml": {Data: data}})
+}
 
 // withoutFile are the rules that objects in YAML cannot say, and where their test is.
 var withoutFile = map[string]string{

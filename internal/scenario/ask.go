@@ -35,6 +35,7 @@ func (s *Scenario) Ask(release purekube.Upstream) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
+	given := release
 	if release == "" && s.Options.MatchUpstream != "" {
 		if release, err = purekube.ParseUpstream(s.Options.MatchUpstream); err != nil {
 			return nil, fmt.Errorf("options.matchUpstream: %w", err)
@@ -50,12 +51,25 @@ func (s *Scenario) Ask(release purekube.Upstream) ([]Line, error) {
 	if err == nil && !reflect.DeepEqual(before.Set, set.Set) {
 		err = errors.New("the package has written to its objects")
 	}
+	if err != nil || given != "" {
+		return lines, err
+	}
 	for _, head := range slices.Sorted(maps.Keys(s.file.Answers)) {
-		if err == nil && release == "" && !r.asked[head] {
-			err = fmt.Errorf("answers: %s: nothing looks this up", head)
+		if !r.asked[head] {
+			return lines, fmt.Errorf("answers: %s: nothing looks this up", head)
 		}
 	}
-	return lines, err
+	for _, lines := range s.Upstream { // a rejection may be about what only kube-controller-manager sends
+		for _, l := range lines {
+			r.asked[l.Head] = true
+		}
+	}
+	for _, head := range slices.Sorted(maps.Keys(s.Reject)) {
+		if !r.asked[head] {
+			return lines, fmt.Errorf("reject: %s: nothing sends this", head)
+		}
+	}
+	return lines, nil
 }
 
 type run struct {
@@ -63,7 +77,7 @@ type run struct {
 	set      *Set
 	release  purekube.Upstream
 	lines    []Line
-	// asked are the lookups.
+	// asked are the lookups and the writes.
 	asked map[string]bool
 	// written are the objects that the API server has returned, and generated counts its names.
 	written   map[string]runtime.Object
@@ -274,6 +288,7 @@ func (r *run) do(request purekube.Request) (runtime.Object, error) {
 		line = Line{Head: "error " + request.String(), Fields: map[string]any{"message": err.Error()}}
 	}
 	r.lines = append(r.lines, line)
+	r.asked[line.Head] = true
 	if code, rejected := r.scenario.Reject[line.Head]; rejected {
 		return nil, Rejection(code)
 	}

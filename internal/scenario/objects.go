@@ -90,13 +90,24 @@ func (s *Set) goes(key purekube.Key) bool {
 	if o := s.named(key); o != nil {
 		return s.Gone.Add(o) == nil
 	}
-	for _, g := range s.PodGroups {
-		if (purekube.Key{Kind: podGroup, Namespace: g.Namespace, Name: g.Name}) == key {
-			s.Gone.PodGroups = append(s.Gone.PodGroups, g)
-			return true
-		}
+	i := s.groupNamed(key)
+	if i >= 0 {
+		s.Gone.PodGroups = append(s.Gone.PodGroups, s.PodGroups[i])
 	}
-	return false
+	return i >= 0
+}
+
+// groupNamed is the place of the PodGroup of the key, or -1.
+func (s *Set) groupNamed(key purekube.Key) int {
+	return slices.IndexFunc(s.PodGroups, func(g resourceclaim.PodGroup) bool {
+		return purekube.Key{Kind: podGroup, Namespace: g.Namespace, Name: g.Name} == key
+	})
+}
+
+// has reports whether the caches, or what the controller remembers of its own writes, have the object.
+func (s *Set) has(key purekube.Key) bool {
+	return s.named(key) != nil || s.groupNamed(key) >= 0 ||
+		slices.ContainsFunc(s.Assumed, func(c *resourcev1.ResourceClaim) bool { return manifests.KeyOf(c) == key })
 }
 
 const podGroup = "PodGroup"

@@ -2,15 +2,22 @@
 package scenario
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
+	//nolint:staticcheck // the package is deprecated for one that would be a further requirement
+	yamlv2 "sigs.k8s.io/yaml/goyaml.v2"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
 )
 
 // Format is the version of the format that Parse reads.
@@ -42,7 +49,7 @@ type file struct {
 	Reports     []string                  `json:"reports"`
 	Package     string                    `json:"package"`
 	Now         string                    `json:"now"`
-	Options     Options                   `json:"options"`
+	Options     map[string]any            `json:"options"`
 	Objects     []map[string]any          `json:"objects"`
 	Assumed     []map[string]any          `json:"assumed"`
 	SeenDeleted []string                  `json:"seenDeleted"`
@@ -124,6 +131,10 @@ func Parse(name string, data []byte) (*Scenario, error) {
 	if err := yaml.UnmarshalStrict(data, &s.file); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	documents := yamlv2.NewDecoder(bytes.NewReader(data)) // UnmarshalStrict reads the first one only
+	if _, more := documents.Decode(new(any)), documents.Decode(new(any)); !errors.Is(more, io.EOF) {
+		return nil, fmt.Errorf("%s: has more than one YAML document", name)
+	}
 	if err := s.take(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -137,7 +148,7 @@ func (s *Scenario) EvictsPods() bool {
 
 func (s *Scenario) take() (err error) {
 	f := s.file
-	s.Rule, s.Title, s.Why, s.Package, s.Options = f.Rule, f.Title, f.Why, f.Package, f.Options
+	s.Rule, s.Title, s.Why, s.Package = f.Rule, f.Title, f.Why, f.Package
 	s.Harm, s.Since, s.Reports = f.Harm, f.Since, f.Reports
 	s.Plan, s.Evict, s.Drain, s.Waves, s.Preempt = f.Plan, f.Evict, f.Drain, f.Waves, f.Preempt
 	s.SeenDeleted, s.Reject = f.SeenDeleted, f.Reject
@@ -175,6 +186,14 @@ func (s *Scenario) take() (err error) {
 	if f.Package != Disruption && s.EvictsPods() {
 		return fmt.Errorf("%s: only package disruption answers it", questions[0])
 	}
+	if err := strictly(f.Options, &s.Options); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Options)) {
+		if !s.reads(key) {
+			return fmt.Errorf("options: %s: this question to package %s does not read it", key, s.Package)
+		}
+	}
 	for i, key := range f.Plan {
 		if key == All && len(f.Plan) == 1 {
 			continue
@@ -208,8 +227,58 @@ func (s *Scenario) take() (err error) {
 			s.Upstream[u] = parsed
 		}
 	}
-	_, err = s.Set()
-	return err
+	set, err := s.Set()
+	if err != nil {
+		return err
+	}
+	return s.absent(set)
+}
+
+// reads reports whether the question reads the option.
+func (s *Scenario) reads(option string) bool {
+	switch option {
+	case "matchUpstream":
+		return s.Package != TTL
+	case "step":
+		return s.Package == TTL
+	case "denyAdminAccess", "denyPrioritizedList", "podGroups":
+		return s.Package == ResourceClaim
+	case "maxUnavailableRounding":
+		return s.Package == Disruption
+	case "maxNodes", "rounds":
+		return len(s.Waves) > 0
+	default: // budgets and the options of kubectl drain
+		return len(s.Evict)+len(s.Drain)+len(s.Waves) > 0
+	}
+}
+
+// absent is an error if the question is about something that the scenario does not have. Nothing stands in its way, so
+// that the answer would look as if all were well.
+func (s *Scenario) absent(set *Set) error {
+	const text = "%s: %s is not one of the objects"
+	for _, key := range s.Plan {
+		if of, err := purekube.ParseKey(key); key != All && (err != nil || !set.has(of)) {
+			return fmt.Errorf(text, "plan", key)
+		}
+	}
+	for _, victim := range Names(s.Preempt) {
+		if !set.has(disruption.PodKey(victim.Namespace, victim.Name)) {
+			return fmt.Errorf(text, "preempt", victim)
+		}
+	}
+	nodes := map[string]bool{}
+	for _, n := range set.Nodes {
+		nodes[n.Name] = true
+	}
+	for _, p := range set.Pods {
+		nodes[p.Spec.NodeName] = true
+	}
+	for _, node := range slices.Concat(s.Drain, s.Waves) {
+		if !nodes[node] {
+			return fmt.Errorf("node %s is not one of the objects, and no pod is on it", node)
+		}
+	}
+	return nil
 }
 
 // UpstreamWant is what kube-controller-manager of the release does.

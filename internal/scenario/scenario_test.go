@@ -40,6 +40,15 @@ func TestParseIsStrict(t *testing.T) {
 			"x.yaml: objects: ScaledObject is of no kind that a package reads"},
 		"repeat is no number":        {"repeat: 2", "repeat: all", "x.yaml: objects[1]: repeat: is all"},
 		"all have one name":          {"name: web-$i", "name: web", "Pod default/web"},
+		"a second document":          {"title: a title", "title: a title\n---\ntitle: another", "x.yaml: has more than one YAML document"},
+		"a document behind dots":     {"title: a title", "title: a title\n...\ntitle: another", "x.yaml: has more than one YAML document"},
+		"an unknown option":          {"plan: all", "plan: all\noptions: {round: 1}", `x.yaml: options: `},
+		"another package's option":   {"plan: all", "plan: all\noptions: {step: 1}", "x.yaml: options: step: this question to package disruption does not read it"},
+		"another question's option":  {"plan: all", "plan: all\noptions: {budgets: AsWritten}", "x.yaml: options: budgets: this question"},
+		"an absent object":           {"plan: all", "plan: PodDisruptionBudget/default/wep", "x.yaml: plan: PodDisruptionBudget/default/wep is not one of the objects"},
+		"an absent victim":           {"plan: all", "preempt: [web-0, web-2]", "x.yaml: preempt: default/web-2 is not one of the objects"},
+		"an absent node":             {"plan: all", "drain: node-1", "x.yaml: node node-1 is not one of the objects, and no pod is on it"},
+		"an absent node of waves":    {"plan: all", "waves: [node-1]", "x.yaml: node node-1 is not one of the objects, and no pod is on it"},
 		"an object that is not gone": {"plan: all", "delete: Pod/default/x", "x.yaml: delete: Pod/default/x is not one of the objects"},
 		"a time that is none":        {"plan: all", "now: yesterday\nplan: all", "x.yaml: now:"},
 		"an unknown release":         {"plan: all", "kube-controller-manager: {v1.20: []}\nplan: all", "x.yaml: kube-controller-manager.v1.20"},
@@ -109,12 +118,22 @@ func lines(t *testing.T, text string) []scenario.Line {
 	return s.Want
 }
 
-// A scenario that tells the answer to a lookup that nobody makes tests something else than it says.
+// A scenario that tells the answer to a lookup or a write that nobody makes tests something else than it says.
 func TestUnusedAnswer(t *testing.T) {
-	s, err := scenario.Parse("x.yaml", []byte(whole+"answers: {get deployments/scale default/web: {spec: {replicas: 1}}}\n"))
-	require.NoError(t, err)
-	_, err = s.Ask("")
-	require.ErrorContains(t, err, "answers: get deployments/scale default/web: nothing looks this up")
+	for text, want := range map[string]string{
+		"answers: {get deployments/scale default/web: {spec: {replicas: 1}}}\n":                   "answers: get deployments/scale default/web: nothing looks this up",
+		"options: {matchUpstream: v1.36}\nanswers: {get pods default/web: null}\n":                "answers: get pods default/web: nothing looks this up",
+		"reject: {update nodes web: 403}\n":                                                       "reject: update nodes web: nothing sends this",
+		"reject: {update nodes web: 403}\nkube-controller-manager: {v1.36: [update nodes web]}\n": "",
+	} {
+		s, err := scenario.Parse("x.yaml", []byte(whole+text))
+		require.NoError(t, err)
+		if _, err = s.Ask(""); want == "" {
+			require.NoError(t, err, "only kube-controller-manager sends it")
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // The lines of an answer can be written into a file as they are printed.
