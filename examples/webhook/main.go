@@ -10,9 +10,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -22,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	serving "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
+	//nolint:staticcheck // the package is deprecated for one that would be a further requirement
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/webhook"
@@ -80,6 +84,10 @@ func readProtected(text []byte) (map[string][]rbacv1.PolicyRule, error) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	if err := yaml.UnmarshalStrict(text, &rules); err != nil {
 		return nil, err
+	}
+	documents := goyaml.NewDecoder(bytes.NewReader(text)) // UnmarshalStrict reads the first one only
+	if _, more := documents.Decode(new(any)), documents.Decode(new(any)); !errors.Is(more, io.EOF) {
+		return nil, errors.New("more than one YAML document in it")
 	}
 	if len(rules) == 0 {
 		return nil, errors.New("no ClusterRole in it")

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file that protects nothing, or that has a field which no rule has, is a mistake.
+// A file that protects nothing, has a field which no rule has, or has a second document, is a mistake.
 func TestReadProtected(t *testing.T) {
-	for _, bad := range []string{"", "{}", "view: {}", "view: [{verb: [get]}]", ":"} {
+	for _, bad := range []string{"", "{}", "view: {}", "view: [{verb: [get]}]", ":", "view: []\n---\nedit: []"} {
 		_, err := readProtected([]byte(bad))
 		require.Error(t, err, bad)
 	}
