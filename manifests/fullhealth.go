@@ -31,8 +31,9 @@ const MaxNodes = 5000
 //
 //   - A Deployment has the ReplicaSets that it controls in the set, or else one that its template makes, and a
 //     ReplicaSet, a StatefulSet or a ReplicationController has as many pods as replicas. A HorizontalPodAutoscaler
-//     raises these to its minReplicas and lowers them to its maxReplicas. A ScaledObject of KEDA does the same with its
-//     numbers, and raises a workload with 0 replicas to its minReplicaCount or idleReplicaCount.
+//     raises these to its minReplicas and lowers them to its maxReplicas. If there are several, the lowest numbers
+//     count. A ScaledObject of KEDA does the same with its numbers, and raises a workload with 0 replicas to its
+//     minReplicaCount or idleReplicaCount.
 //   - A DaemonSet has a pod on each node whose labels, taints and name its template allows.
 //   - A Job that is not suspended and has not ended has as many pods as may run in parallel. A CronJob has none: its
 //     Jobs are made when they are due.
@@ -190,7 +191,11 @@ func newFiller(s *Set) *filler {
 		if most <= 0 {
 			most = math.MaxInt32 // the API server rejects it
 		}
-		f.scales[of] = bounds{0, ptr.Deref(a.Spec.MinReplicas, 1), most}
+		least := ptr.Deref(a.Spec.MinReplicas, 1)
+		if other, several := f.scales[of]; several { // with fewer pods, fewer may go
+			least, most = min(least, other.min), min(most, other.max)
+		}
+		f.scales[of] = bounds{0, least, most}
 	}
 	// The HorizontalPodAutoscaler of a ScaledObject has the same bounds, and leaves workloads with 0 replicas alone.
 	for of, b := range s.scaledReplicas() {

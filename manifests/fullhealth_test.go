@@ -185,6 +185,23 @@ func TestWorkloadsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// Two autoscalers of one workload work against each other. The lowest numbers count, in any order: with fewer pods, a
+// budget allows fewer disruptions.
+func TestTwoAutoscalers(t *testing.T) {
+	autoscaler := func(name, bounds string) string {
+		return workloadYAML("autoscaling/v2", "HorizontalPodAutoscaler", name,
+			bounds+", scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}")
+	}
+	low, high := autoscaler("low", "minReplicas: 2, maxReplicas: 4"), autoscaler("high", "minReplicas: 3, maxReplicas: 6")
+	for _, objects := range []string{low + high, high + low} {
+		for replicas, want := range map[string]int{"": 2, "replicas: 3, ": 3, "replicas: 9, ": 4} {
+			full, err := loaded(t, workloadYAML("apps/v1", "StatefulSet", "web", replicas+template)+objects).AtFullHealth()
+			require.NoError(t, err)
+			require.Len(t, full.Pods, want)
+		}
+	}
+}
+
 // A workload or an autoscaler that could not be read has pods that nobody knows.
 func TestUnreadableWorkloadsHidePods(t *testing.T) {
 	const twice = `"metadata": {"name": "x"}, "spec": {"replicas": 1, "replicas": 2}}`
