@@ -177,9 +177,9 @@ func (c command) cobra(sys system, then func(*invocation)) *cobra.Command {
 	inv := &invocation{command: c}
 	cmd := &cobra.Command{
 		Use: strings.TrimSpace(c.name + " " + c.arguments), Short: c.summary, Example: c.examples(sys.displayName()),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			then(inv)
-			return inv.take(args, sys)
+			return inv.take(cmd.Flags(), args, sys)
 		},
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return inv.complete(sys)
@@ -231,11 +231,18 @@ func (inv *invocation) register(flags *pflag.FlagSet) {
 }
 
 // take takes the positional arguments, and checks them and the flags together.
-func (inv *invocation) take(args []string, sys system) error {
-	for _, arg := range slices.Concat(args, inv.paths) {
-		if arg == "" {
-			return fmt.Errorf("an argument of %s is empty, such as a shell variable without a value", inv.command.name)
+func (inv *invocation) take(flags *pflag.FlagSet, args []string, sys system) error {
+	empty := ""
+	if slices.Contains(slices.Concat(args, inv.paths), "") {
+		empty = "an argument"
+	}
+	flags.Visit(func(f *pflag.Flag) { // those that are set
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			empty = "--" + f.Name
 		}
+	})
+	if empty != "" {
+		return fmt.Errorf("%s of %s is empty, such as a shell variable without a value", empty, inv.command.name)
 	}
 	switch {
 	case inv.command.name == "drain":

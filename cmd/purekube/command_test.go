@@ -98,6 +98,18 @@ func TestNoInputIsNotTheDemo(t *testing.T) {
 	}
 }
 
+// A flag without a value is no flag that is not there: waves would be of all zones, and objects of all namespaces.
+func TestEmptyFlags(t *testing.T) {
+	for flag, args := range map[string]string{
+		"by": "drain --waves --demo --by=", "pool": "drain all --demo --pool=", "selector": "drain worker-1 --demo -l=",
+		"namespace": "plan --namespace=", "context": "plan --context=", "now": "plan --demo --now=", "output-file": "plan --demo --output-file=",
+	} {
+		command, _, _ := strings.Cut(args, " ")
+		require.Equal(t, outcome{status: exitInput, stderr: "purekube: --" + flag + " of " + command + " is empty, such as a shell variable without a value\n"},
+			plan(t, nil, "", strings.Fields(args)...), args)
+	}
+}
+
 // A node may be written as kubectl get -o name prints it. A file where a node must be is told where to go.
 func TestDrainSaysHowNodesAreNamed(t *testing.T) {
 	files := fstest.MapFS{"dump": {Data: []byte(named(nodeWithout, "worker-1"))}}
