@@ -180,7 +180,7 @@ func (f *follower) watch(ctx context.Context, kind schema.GroupKind, version str
 		case <-ctx.Done():
 		}
 	}
-	stream, err := f.l.client.Get().AbsPath(f.l.path(kind)).Param("watch", "true").Param("resourceVersion",
+	stream, err := f.l.watches.Get().AbsPath(f.l.path(kind)).Param("watch", "true").Param("resourceVersion",
 		version).Stream(ctx)
 	if err != nil {
 		send(change{err: fmt.Errorf("watch of %s: %w", resourceOf(kind).Resource, err)})

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,6 +104,36 @@ func TestWatch(t *testing.T) {
 	api.CloseClientConnections()
 	require.Equal(t, exitInput, <-status)
 	require.Contains(t, stderr.String(), "purekube: list of pods: ")
+}
+
+// A watch that refuses the version of its list has ended, and --request-timeout is for lists, not for watches.
+func TestWatchListsAgainOnlyWhenItMust(t *testing.T) {
+	handler := fleetServer(t)
+	var lists atomic.Int32
+	var gone atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == "pods" {
+			if r.URL.Query().Get("watch") == "" {
+				lists.Add(1)
+			} else if !gone.Swap(true) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusGone)
+				fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`)
+				return
+			}
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer api.Close()
+	defer api.CloseClientConnections()
+	useCluster(t, api.URL)
+	printed := answers(make(chan string, 1000))
+	go run([]string{"drain", "east-1", "--watch", "--request-timeout", "1s"},
+		system{stdout: printed, stderr: printed, now: noonClock, settle: time.Millisecond})
+	printed.until(t, "kubectl drain")
+	require.Eventually(t, func() bool { return lists.Load() == 2 }, 20*time.Second, time.Millisecond, "the watch of pods was refused once")
+	time.Sleep(2 * time.Second)
+	require.EqualValues(t, 2, lists.Load(), "the watches outlast the timeout")
 }
 
 // Without the right to watch, there is one answer, and it is not taken for one that stays true.

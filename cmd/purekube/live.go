@@ -169,6 +169,8 @@ var readOrder = []string{
 type liveReader struct {
 	config *rest.Config
 	client rest.Interface
+	// watches has no timeout: a watch lasts.
+	watches rest.Interface
 	// namespace is the only one that is read. Empty: all.
 	namespace string
 	// progress is told how many objects were read.
@@ -204,8 +206,13 @@ func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*
 	if err != nil {
 		return nil, err
 	}
-	return &liveReader{config: config, client: client, namespace: namespace, progress: progress, maxScales: maxScales,
-		maxAllScales: maxAllScales}, nil
+	raw.Timeout = 0
+	watches, err := rest.UnversionedRESTClientFor(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &liveReader{config: config, client: client, watches: watches, namespace: namespace, progress: progress,
+		maxScales: maxScales, maxAllScales: maxAllScales}, nil
 }
 
 // read returns the objects of the kinds. A kind that the account may not list, or that the API server does not serve in
