@@ -182,6 +182,10 @@ func (f *follower) watch(ctx context.Context, kind schema.GroupKind, version str
 	}
 	stream, err := f.l.watches.Get().AbsPath(f.l.path(kind)).Param("watch", "true").Param("resourceVersion",
 		version).Stream(ctx)
+	if expired(err) {
+		send(change{err: errWatchEnded})
+		return
+	}
 	if err != nil {
 		send(change{err: fmt.Errorf("watch of %s: %w", resourceOf(kind).Resource, err)})
 		return

@@ -324,12 +324,15 @@ func (l *liveReader) list(
 	var err error
 	for range 1 + restarts {
 		var list []byte
-		if list, err = l.pages(ctx, kind, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		if list, err = l.pages(ctx, kind, resource); !expired(err) {
 			return list, err
 		}
 	}
 	return nil, err
 }
+
+// expired reports whether the API server no longer has the version that was asked for.
+func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // listPage is a page of a list, with its objects as text. Without items, not even an empty list, it is none.
 type listPage struct {
