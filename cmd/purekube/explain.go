@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/manifests"
@@ -20,7 +22,7 @@ func registerExplain(inv *invocation, flags *pflag.FlagSet) {
 
 // runExplain prints what is known about one object.
 func runExplain(inv invocation, sys system) int {
-	key, cores, err := parseObject(inv.about)
+	key, cores, err := inv.object()
 	if err != nil {
 		sys.say(err)
 		return exitInput
@@ -52,10 +54,10 @@ func runExplain(inv invocation, sys system) int {
 	return inv.end(rep, rep.writeText(sys.stdout, palette(sys.colour)), sys)
 }
 
-// parseObject reads KIND/NAME or KIND/NAMESPACE/NAME, with the kind as kubectl takes it, and returns the cores that
-// plan such objects.
-func parseObject(text string) (key purekube.Key, about []core, err error) {
-	if key, err = purekube.ParseKey(text); err != nil {
+// object is the object that explain is about, and the cores that plan such objects. It is written as KIND/NAME or
+// KIND/NAMESPACE/NAME, with the kind as kubectl takes it.
+func (inv *invocation) object() (key purekube.Key, about []core, err error) {
+	if key, err = purekube.ParseKey(inv.about); err != nil {
 		return key, nil, err
 	}
 	kinds, err := parseKinds(key.Kind)
@@ -64,7 +66,7 @@ func parseObject(text string) (key purekube.Key, about []core, err error) {
 	}
 	key.Kind = kinds[0]
 	if key.Namespace == "" && manifests.Namespaced(kindNamed(key.Kind)) {
-		key.Namespace = "default"
+		key.Namespace = cmp.Or(ptr.Deref(inv.kube.Namespace, ""), "default")
 	}
 	for _, c := range cores {
 		if slices.Contains(c.explains, key.Kind) {
@@ -72,7 +74,7 @@ func parseObject(text string) (key purekube.Key, about []core, err error) {
 		}
 	}
 	if len(about) == 0 {
-		return key, nil, fmt.Errorf("%s: no controller plans a %s; these are explained: %s", text, key.Kind,
+		return key, nil, fmt.Errorf("%s: no controller plans a %s; these are explained: %s", inv.about, key.Kind,
 			strings.Join(explainedKinds(), ", "))
 	}
 	return key, about, nil

@@ -147,7 +147,7 @@ func (inv *invocation) reads() []schema.GroupKind {
 // drains reports whether the answer has drains of nodes.
 func (inv *invocation) drains() bool {
 	// The error was said before anything is read.
-	key, _, _ := parseObject(inv.about)
+	key, _, _ := inv.object()
 	return inv.command.name == "drain" || inv.command.name == "report" || inv.command.name == "explain" &&
 		key.Kind == "Node"
 }

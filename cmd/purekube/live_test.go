@@ -509,6 +509,8 @@ func TestLiveFlags(t *testing.T) {
 	}), "plan", "-n", "shop", "--as", "jane")
 	require.True(t, asked["/api/v1/namespaces/shop/pods"] && asked["/api/v1/nodes"], asked)
 	require.False(t, asked["/api/v1/pods"], asked)
+	got = onCluster(t, fleetServer(t), "explain", "pdb/web", "-n", "shop")
+	require.Contains(t, got.stdout, "PodDisruptionBudget shop/web", got.stderr)
 	for args, want := range map[string]string{
 		"drain all --context nowhere":              `purekube: context "nowhere" does not exist` + "\n",
 		"drain all --kubeconfig /nonexistent/file": "purekube: stat /nonexistent/file: no such file or directory\n",
