@@ -19,7 +19,7 @@ const (
 
 const exitStatusHelp = `
 exit status:
-  0  planning worked
+  0  none of the following
   1  the input is wrong (a file, a document, a field, an object that is there twice), or objects that an answer
      depends on may be missing from it. Other answers are printed all the same
   2  with --fail-on action: there is something to do

@@ -122,7 +122,8 @@ func (inv *invocation) load(sys system) *cluster {
 		o.Files = embedded
 		paths = []string{"cluster"}
 		fmt.Fprintln(sys.notes(*inv),
-			"The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
+			"The cluster embedded in purekube. For your own, name files, pipe `kubectl get` into purekube, or run a command "+
+				"without --demo.")
 	case len(paths) == 0:
 		paths = []string{"-"}
 	}

@@ -225,7 +225,7 @@ func TestExitStatus(t *testing.T) {
 		args                []string
 		want                int
 	}{
-		{"something to do", "planning worked", named(nodeWithout, "a"), nil, exitPlanned},
+		{"something to do", "nothing else is asked for", named(nodeWithout, "a"), nil, exitPlanned},
 		{"a plan that fails", "the input is as a cluster has it, so this is no error of the input", lostTemplate, nil, exitPlan},
 		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"--fail-on", "none"}, exitPlanned},
 		{"wrong input, and no failing plan counts", "the input goes first", lostTemplate + "---\n" + lostTemplate, nil, exitInput},
@@ -353,4 +353,11 @@ func TestColour(t *testing.T) {
 	}
 	require.Equal(t, "\x1b[32mSetTTL\x1b[0m", palette(true).action("SetTTL"))
 	require.Equal(t, "SetTTL", palette(false).action("SetTTL"))
+}
+
+// One node is no nodes.
+func TestTTLOfOneNode(t *testing.T) {
+	got := plan(t, nil, named(nodeWithout, "a"), "--core", "ttl", "--explain", "-")
+	require.Contains(t, got.stdout, "; 1 node makes it step 0\n")
+	require.Contains(t, got.stdout, "1 of 1 node needs a new annotation")
 }

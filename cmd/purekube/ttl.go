@@ -82,14 +82,14 @@ func bounds(why ttl.StepExplanation) string {
 }
 
 func explainTTL(why ttl.StepExplanation, known string, differ int) []string {
-	lines := []string{fmt.Sprintf("the cluster was at step %d (%s); %s make it step %d",
-		why.From, known, message.Count(why.Nodes, "node"), why.Step)}
+	lines := []string{fmt.Sprintf("the cluster was at step %d (%s); %s %s it step %d",
+		why.From, known, message.Count(why.Nodes, "node"), verb(why.Nodes, "makes", "make"), why.Step)}
 	if why.UpAt > 0 {
 		lines = append(lines, fmt.Sprintf("at %d nodes or more, the step is higher", why.UpAt))
 	}
 	if why.DownAt >= 0 {
 		lines = append(lines, fmt.Sprintf("at %d nodes or fewer, the step is lower", why.DownAt))
 	}
-	return append(lines, fmt.Sprintf("%d of %s need a new annotation %s",
-		differ, message.Count(why.Nodes, "node"), corev1.ObjectTTLAnnotationKey))
+	return append(lines, fmt.Sprintf("%d of %s %s a new annotation %s",
+		differ, message.Count(why.Nodes, "node"), verb(differ, "needs", "need"), corev1.ObjectTTLAnnotationKey))
 }
