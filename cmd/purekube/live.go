@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -190,6 +192,8 @@ const (
 	retries = 5
 	// maxScales lookups take 20 seconds, and maxAllScales ten minutes.
 	maxScales, maxAllScales = 1000, 30_000
+	// scaleTimeout is how long the lookup of a scale takes at most, if --request-timeout does not say it.
+	scaleTimeout = 30 * time.Second
 )
 
 func newLiveReader(config *rest.Config, namespace string, progress func(int)) (*liveReader, error) {
@@ -435,17 +439,26 @@ func (w *listWriter) end() []byte {
 var errNoList = errors.New("the answer is not a list of the kind")
 
 // addScales looks up the scales of the controllers that no list has, such as Rollouts. A scale that is not found, or is
-// one too many, stays a lookup.
+// one too many, stays a lookup. An API version that did not answer in time once is not asked again.
 func (l *liveReader) addScales(ctx context.Context, c *cluster) error {
 	var lookup *clientgo.Lookup
+	late := map[string]error{}
 	for _, need := range l.scales(c) {
 		if lookup == nil {
+			config := rest.CopyConfig(l.config)
+			config.Timeout = cmp.Or(config.Timeout, scaleTimeout)
 			var err error
-			if lookup, err = clientgo.NewLookup(l.config); err != nil {
+			if lookup, err = clientgo.NewLookup(config); err != nil {
 				return err
 			}
 		}
-		answer, err := lookup.Lookup(ctx, need)
+		answer, err := purekube.Answer{}, late[need.APIVersion]
+		if err == nil {
+			answer, err = lookup.Lookup(ctx, need)
+		}
+		if utilnet.IsTimeout(err) || apierrors.IsTimeout(err) {
+			late[need.APIVersion] = err
+		}
 		if apierrors.IsUnauthorized(err) {
 			return fmt.Errorf("scale of %s: %w", need.Kind, err)
 		}
