@@ -122,8 +122,7 @@ func (inv *invocation) load(sys system) *cluster {
 		o.Files = embedded
 		paths = []string{"cluster"}
 		fmt.Fprintln(sys.notes(*inv),
-			"The cluster embedded in purekube. For your own, name files, pipe `kubectl get` into purekube, or run a command "+
-				"without --demo.")
+			"The cluster embedded in purekube. For your own, name or pipe files, or run a command without --demo.")
 	case len(paths) == 0:
 		paths = []string{"-"}
 	}
