@@ -19,7 +19,7 @@ func TestNamedPipe(t *testing.T) {
 	go func() {
 		pipe, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err == nil {
-			_, err = pipe.WriteString("{apiVersion: v1, kind: Node, metadata: {name: a}}\n")
+			_, err = pipe.WriteString("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
 			pipe.Close()
 		}
 		written <- err
