@@ -101,7 +101,7 @@ func TestNoInputIsNotTheDemo(t *testing.T) {
 // A flag without a value is no flag that is not there: waves would be of all zones, and objects of all namespaces.
 func TestEmptyFlags(t *testing.T) {
 	for flag, args := range map[string]string{
-		"by": "drain --waves --demo --by=", "pool": "drain all --demo --pool=", "selector": "drain worker-1 --demo -l=",
+		"by": "drain --waves --demo --by=", "pool": "drain all --demo --pool=", "selector": "drain worker-1 --demo --selector=",
 		"namespace": "plan --namespace=", "context": "plan --context=", "now": "plan --demo --now=", "output-file": "plan --demo --output-file=",
 	} {
 		command, _, _ := strings.Cut(args, " ")
