@@ -43,6 +43,17 @@ func ownKeys(n int) Snapshot {
 	return s
 }
 
+// noDemands has n pods and budgets in one namespace. Each budget selects the pods without a label that all of them have, so
+// that no label tells which budgets may select a pod.
+func noDemands(n int) Snapshot {
+	s := Snapshot{Now: now}
+	for i := range n {
+		s.add(i, nil, map[string]string{"app": "web"})
+		s.Budgets[i].Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpDoesNotExist}}
+	}
+	return s
+}
+
 func (s *Snapshot) add(i int, selects, has map[string]string) {
 	s.Budgets = append(s.Budgets, budget(named(fmt.Sprint("budget-", i)), minAvailable("1"), selecting(&metav1.LabelSelector{MatchLabels: selects})))
 	s.Pods = append(s.Pods, pod(fmt.Sprint("pod-", i), labelled(has)))
@@ -73,6 +84,7 @@ func BenchmarkConjunctions(b *testing.B) {
 		{"same-keys/WithPods", sameKeys, withPods, []int{9, 10, 11, 12}},
 		{"same-keys/WithBudgets", sameKeys, withBudgets, []int{9, 10, 11}},
 		{"own-keys/PlanAll", func(k int) Snapshot { return ownKeys(1 << k) }, func(s Snapshot) { _, _ = PlanAll(s, Options{}) }, []int{9, 10, 11}},
+		{"no-demands/PlanAll", func(k int) Snapshot { return noDemands(1 << k) }, func(s Snapshot) { _, _ = PlanAll(s, Options{}) }, []int{9, 10, 11}},
 	} {
 		before := time.Duration(0)
 		for _, k := range bc.sizes {
