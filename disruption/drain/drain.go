@@ -160,6 +160,7 @@ type Drain struct {
 	// Needs are lookups to make before the outcome is known. While there are any, Rounds is empty: put the answers
 	// into the snapshot and ask again. Use an answer only for the plan that asked for it, then discard it: nothing
 	// notifies you when it becomes stale.
+	// The drains of one answer of [Nodes] may share the slice: do not write to it.
 	Needs []purekube.Need `json:"needs,omitempty"`
 }
 

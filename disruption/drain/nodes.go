@@ -161,7 +161,7 @@ func (w *drainer) play() (stuck bool) {
 // settleOutcomes completes the drains. It reports whether the outcome of all of them is known.
 func (w *drainer) settleOutcomes(drains []Drain, stuck bool) (known bool) {
 	w.stay()
-	all := w.allNeeds()
+	all := slices.Clip(w.allNeeds())
 	for i, n := range w.nodes {
 		d := &drains[i]
 		if d.Outcome == NotStarted {
@@ -188,7 +188,7 @@ func (w *drainer) settleOutcomes(drains []Drain, stuck bool) (known bool) {
 		}
 		if len(all) > 0 && d.Outcome != Now && d.Outcome != Unknown {
 			// What the lookups bring may change how pods of other nodes are recreated, and when time passes.
-			d.Outcome, d.Rounds, d.Needs = Unknown, nil, slices.Clone(all)
+			d.Outcome, d.Rounds, d.Needs = Unknown, nil, all
 		}
 	}
 	return len(all) == 0

@@ -89,7 +89,7 @@ func TestNodesShareBudgets(t *testing.T) {
 // A drain that needs a lookup hides neither the others that do not, nor what is in their way.
 func TestNodesNeeds(t *testing.T) {
 	s := disruption.Snapshot{Now: now,
-		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(5)))},
 		Budgets: []*policyv1.PodDisruptionBudget{
 			perTier("known", maxUnavailable("1")), perTier("unknown", maxUnavailable("1"))},
 		Pods: []*corev1.Pod{
@@ -97,17 +97,20 @@ func TestNodesNeeds(t *testing.T) {
 			pod("b", by("apps/v1", "ReplicaSet", "rs"), tier("known"), on("now")),
 			pod("c", by("apps/v1", "ReplicaSet", "rs"), tier("known"), on("waits")),
 			pod("d", by("apps/v1", "ReplicaSet", "rs"), tier("known"), on("waits")),
+			pod("e", by("apps/v1", "ReplicaSet", "rs"), tier("known"), on("waits-too")),
+			pod("f", by("apps/v1", "ReplicaSet", "rs"), tier("known"), on("waits-too")),
 		},
 	}
 	x := disruption.NewIndex(s, disruption.Options{})
 	needs := []purekube.Need{scaleNeed("apps", "StatefulSet", ns, "nobody")}
-	drains, after, err := Nodes(x, []string{"asks", "now", "waits"}, Options{})
+	drains, after, err := Nodes(x, []string{"asks", "now", "waits", "waits-too"}, Options{})
 	require.NoError(t, err)
 	require.Same(t, x, after)
 	require.Equal(t, Drain{Node: "asks", Outcome: Unknown, Needs: needs}, drains[0])
 	require.Equal(t, Now, drains[1].Outcome, "nothing in the first round rests on the answer")
 	require.Empty(t, drains[1].Needs)
 	require.Equal(t, Drain{Node: "waits", Outcome: Unknown, Needs: needs}, drains[2], "in later rounds it may")
+	require.Same(t, &drains[2].Needs[0], &drains[3].Needs[0], "each node that waits would have a copy of all lookups")
 }
 
 // AsWritten reads the status of the snapshot, and no workload.
