@@ -151,6 +151,22 @@ func TestGrowthWithStuckNodes(t *testing.T) {
 	}
 }
 
+// Where room is short, a wave does not try all nodes that are left: of full nodes beside two spare ones, two drain at a time.
+func TestGrowthWithoutRoom(t *testing.T) {
+	var looked [2]int
+	for i, nodes := range []int{40, 80} {
+		s := threePods(nodes, false, far)
+		s.Budgets = nil
+		o := drain.WaveOptions{Options: drain.Options{Nodes: withRoom(s, nodes+2, 0)}}
+		o.SkipPod = func(*corev1.Pod) bool { looked[i]++; return false }
+		plan, _, err := drain.Waves(disruption.NewIndex(s, disruption.Options{}), nodeNames(nodes), o)
+		require.NoError(t, err)
+		require.Len(t, plan.Waves, nodes/2)
+	}
+	t.Log("pods looked at:", looked)
+	require.LessOrEqual(t, looked[1]*10, looked[0]*24)
+}
+
 // everySecondStuck has three pods on each node, and on every second node one that fits nowhere else, as with a local volume.
 func everySecondStuck(nodes int) (*disruption.Index, []string, drain.WaveOptions) {
 	s := threePods(nodes, false, far)

@@ -32,7 +32,13 @@ type planner struct {
 type group struct {
 	name string
 	left []*candidate
+	// tries is how many nodes a wave of one round tries, once room has limited a wave. 0: all.
+	tries int
 }
+
+// triesMore: once room has limited a wave, a wave tries so many times as many nodes as the wave before had. Otherwise,
+// each wave would try all nodes that are left.
+const triesMore = 4
 
 // candidate is a node that is in no wave yet.
 type candidate struct {
@@ -188,9 +194,9 @@ func (p *planner) waves() (waves []Wave) {
 func (p *planner) next(g *group) (Wave, bool) {
 	form := p.severalRounds
 	if p.rounds == 1 {
-		form = p.oneRound
+		form = func(row []*candidate) []*candidate { return p.oneRound(row, g.tries) }
 	}
-	row := g.left
+	row, short := g.left, g.tries > 0
 	nodes := form(row)
 	w := p.played(nodes)
 	for !w.drained() {
@@ -198,6 +204,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 		p.forget()
 		var together []*candidate
 		if w.leavesPending() { // with nodes, what several rounds find has room together
+			short = true
 			together = p.severalRounds(nodes)
 			row = without(row, nodes)
 		} else {
@@ -214,6 +221,9 @@ func (p *planner) next(g *group) (Wave, bool) {
 	}
 	if len(nodes) == 0 {
 		return Wave{}, false
+	}
+	if short {
+		g.tries = triesMore * len(nodes)
 	}
 	formed := Wave{Group: g.name}
 	drains := make([]Drain, len(nodes))
@@ -300,11 +310,12 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 }
 
 // oneRound simulates one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave
-// has. A refused node is not asked again: pods that go make no room for others in the same round.
-func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
+// has. A refused node is not asked again: pods that go make no room for others in the same round. tries limits the wave,
+// if it is not 0.
+func (p *planner) oneRound(row []*candidate, tries int) (wave []*candidate) {
 	x := p.x
 	for _, c := range row {
-		if p.full(wave) {
+		if p.full(wave) || tries > 0 && len(wave) >= tries {
 			break
 		}
 		// A node whose pods find no other node would take from the budgets what other nodes need.

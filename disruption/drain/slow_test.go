@@ -283,6 +283,7 @@ func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disru
 		return p
 	}
 	var plan Plan
+	tries := map[string]int{}
 	for more := true; more; {
 		more = false
 		for _, of := range planners().groups {
@@ -292,7 +293,9 @@ func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disru
 				if i < 0 {
 					break
 				}
+				p.groups[i].tries = tries[of.name]
 				wave, formed := p.next(p.groups[i])
+				tries[of.name] = p.groups[i].tries
 				if !formed {
 					break
 				}

@@ -89,7 +89,8 @@ type Wave struct {
 // times. Simulations in vain drain at most twenty times the pods that the waves drain: a wave that would need more
 // stays smaller.
 //
-// With Options.Nodes, each wave counts the room of the nodes that it looks at. The README of this folder has times.
+// With Options.Nodes, each wave counts the room of the nodes that it looks at. Once room has limited a wave of one
+// round, a wave has at most four times as many nodes as the wave before. The README of this folder has times.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
