@@ -291,6 +291,10 @@ func (d *decoded) strict(kind schema.GroupKind, object runtime.Object, errs []er
 
 // notRead says why an object is not in the set: nothing reads its kind, or something is wrong with its version or kind.
 func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
+	if s := failure(gvk, raw); s != nil {
+		d.fail(anyKind, "", "an API server's error in place of objects: "+oneLine(s.Message))
+		return
+	}
 	switch known, served := versionOf[gvk.Kind]; {
 	case gvk.Kind == "" && gvk.Group == "" && isKustomization(d.at.File):
 		d.at.Kind = "Kustomization"
@@ -337,6 +341,16 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 		}
 		d.ignored = d.scaled == nil && d.custom == nil
 	}
+}
+
+// failure is what an API server answers to a request that it refuses, for example because of a missing right. It is nil
+// for every other object.
+func failure(gvk schema.GroupVersionKind, raw []byte) *metav1.Status {
+	var s metav1.Status
+	if gvk.Group != "" || gvk.Kind != "Status" || json.Unmarshal(raw, &s) != nil || s.Status != metav1.StatusFailure {
+		return nil
+	}
+	return &s
 }
 
 // returned reports whether an API server returned the object: then its kind is one of another release.

@@ -68,6 +68,7 @@ const standardInput = "standard input"
 //   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, a
 //     kind that is misspelt, and a kind that a built-in API version does not have, unless an API server returned it;
 //   - a list without items, which may be empty, and one with other keys beside them;
+//   - a Status with which an API server refused a request: nobody knows what the answer would have been;
 //   - the same object in two places ([ErrDuplicate]; the set has both);
 //   - a list that the API server has more items of (metadata.continue), and a list in a list.
 //

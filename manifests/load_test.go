@@ -80,6 +80,8 @@ func TestBadInput(t *testing.T) {
 			"in.yaml:4: document 1, item 1: PodList: a list in a list is not read"},
 		{"a list in a JSON list", "the same", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"p"}}]}]}` + oneNode("good"),
 			"in.yaml:1: document 1, item 1: PodList: a list in a list is not read"},
+		{"an answer that is an error", "nobody knows what was asked for", "kind: Status\napiVersion: v1\nstatus: Failure\nmessage: \"pods is forbidden:\\n no right\"\n---\n" + good,
+			"in.yaml:1: document 1: Status: an API server's error in place of objects: pods is forbidden: no right"},
 		{"old version", "no core reads it, and it may be what matters", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: x}\n---\n" + good,
 			"in.yaml:1: document 1: PodDisruptionBudget default/x: apiVersion: is policy/v1beta1: only policy/v1 is read, which every supported API server serves (with helm template, add --kube-version and --api-versions policy/v1/PodDisruptionBudget)"},
 		{"wrong item", "the item of the list is named", "apiVersion: v1\nkind: List\nitems:\n- 17\n- {apiVersion: v1, kind: Node, metadata: {name: good}}\n",

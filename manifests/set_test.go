@@ -76,6 +76,8 @@ func TestSeenAndComplete(t *testing.T) {
 		{name: "YAML that ends in a list", reason: "the last line has no end", input: "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: p", seen: []schema.GroupKind{Pod}, hides: Kinds()},
 		{name: "gzip that ends early", reason: "the end is missing", input: zipped.String()[:zipped.Len()/2], seen: []schema.GroupKind{Node}, hides: Kinds()},
 		{name: "a document that does not parse", reason: "it may be of any kind", input: "a: b: c\n---\n" + pod, seen: []schema.GroupKind{Pod}, hides: Kinds()},
+		{name: "an answer that is an error", reason: "nobody knows what was asked for", input: pod + `{"kind":"Status","status":"Failure"}`, seen: []schema.GroupKind{Pod}, hides: Kinds()},
+		{name: "an answer without an error", reason: "it says that something was done", input: pod + `{"kind":"Status","apiVersion":"v1","status":"Success"}`, seen: []schema.GroupKind{Pod}, complete: true},
 		{name: "an old version", reason: "only that kind is not known", input: pod + `{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"b"}}`,
 			seen: []schema.GroupKind{Pod}, complete: true, hides: []schema.GroupKind{PodDisruptionBudget}},
 		{name: "another group", reason: "it is meant as one", input: pod + `{"apiVersion":"apps/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"}}`,
