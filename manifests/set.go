@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -93,15 +94,16 @@ func (r Ref) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }
 
-// KnownAs is the API version that has the kind, if the object names a version of another group of [Kinds]: "policy/v1"
-// for a PodDisruptionBudget of apps/v1. Otherwise it is empty.
+// KnownAs is the API version that has the kind, if the object names a version of another group of [Kinds], or of a group
+// that upper case makes another one: "policy/v1" for a PodDisruptionBudget of apps/v1 or Policy/v1. Otherwise it is
+// empty.
 func (r Ref) KnownAs() string {
 	is := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 	known, found := versionOf[is.Kind]
 	if !found || is.Version == "" || is.Group == known.Group {
 		return ""
 	}
-	if !slices.ContainsFunc(Kinds(), func(k schema.GroupKind) bool { return k.Group == is.Group }) {
+	if !slices.ContainsFunc(Kinds(), func(k schema.GroupKind) bool { return strings.EqualFold(k.Group, is.Group) }) {
 		return ""
 	}
 	return known.String()

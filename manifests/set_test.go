@@ -37,6 +37,7 @@ func TestKnownAs(t *testing.T) {
 		{"wrong group", "apps has no PodDisruptionBudget", "apps/v1", "PodDisruptionBudget", "policy/v1"},
 		{"no group", "v1 is the group of Pods", "v1", "PodDisruptionBudget", "policy/v1"},
 		{"a group for a kind of v1", "apps has no Pod", "apps/v1", "Pod", "v1"},
+		{"upper case", "no group has an upper-case letter", "Policy/v1", "PodDisruptionBudget", "policy/v1"},
 		{"right", "there is nothing to correct", "policy/v1", "PodDisruptionBudget", ""},
 		{"other version", "the group is right", "policy/v1beta1", "PodDisruptionBudget", ""},
 		{"group of others", "they may have a kind of that name", "example.com/v1", "PodDisruptionBudget", ""},
