@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
@@ -247,6 +248,8 @@ func decode(t *testing.T, where, manifest string) {
 			object = &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		case "ClusterRole":
 			object = &rbacv1.ClusterRole{}
+		case "AdmissionReview":
+			object = &admissionv1.AdmissionReview{}
 		case "": // a map of rules, as -protect of the webhook reads it
 			object = &map[string][]rbacv1.PolicyRule{}
 		default:
