@@ -49,13 +49,14 @@ func TestSelectedPodsBeingDeleted(t *testing.T) {
 	}
 }
 
-// A search visits the pods that have the rarest of the labels that the selector requires.
+// A search visits the pods that have the rarest of the labels, or keys of labels, that the selector requires.
 func TestSelectorsVisitFewPods(t *testing.T) {
 	s := Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget(selecting(&metav1.LabelSelector{
-		MatchLabels:      map[string]string{"app": "web"},
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "back"}}},
+		MatchLabels: map[string]string{"app": "web"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "back"}},
+			{Key: "team", Operator: metav1.LabelSelectorOpExists}},
 	}))}}
-	visits := func(web, tier int) (visited int) {
+	visits := func(web, tier, team int) (visited int) {
 		s.Pods = nil
 		for i := range 20 {
 			p := pod(fmt.Sprint("pod-", i), labelled(map[string]string{}))
@@ -64,6 +65,9 @@ func TestSelectorsVisitFewPods(t *testing.T) {
 			}
 			if i < tier {
 				p.Labels["tier"] = "front"
+			}
+			if i < team {
+				p.Labels["team"] = fmt.Sprint("team-", i)
 			}
 			s.Pods = append(s.Pods, p)
 		}
@@ -74,9 +78,10 @@ func TestSelectorsVisitFewPods(t *testing.T) {
 		})
 		return visited
 	}
-	require.Equal(t, 3, visits(3, 9))
-	require.Equal(t, 4, visits(9, 4))
-	require.Equal(t, 20, visits(20, 20))
+	require.Equal(t, 3, visits(3, 9, 9))
+	require.Equal(t, 4, visits(9, 4, 9))
+	require.Equal(t, 5, visits(9, 9, 5))
+	require.Equal(t, 20, visits(20, 20, 20))
 }
 
 // A demand is what all selected objects have. What a selector excludes is no demand.

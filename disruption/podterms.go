@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// podTerms finds pods by a term: their namespace, a label in a namespace, their node, their controller, or that they
-// are being deleted. It does not find pods whose name another pod has.
+// podTerms finds pods by a term: their namespace, a label or the key of a label in a namespace, their node, their
+// controller, or that they are being deleted. It does not find pods whose name another pod has.
 //
 // A term is a hash, so a search may return pods that do not have it, and pods that had it before a change. Each caller
 // checks the pods itself; matching does that.
@@ -24,6 +24,7 @@ const (
 	// What a term is about: a node and a namespace of one name have different terms.
 	namespaceTerm = iota
 	labelTerm
+	labelKeyTerm
 	nodeTerm
 	controllerTerm
 	deletingTerm
@@ -41,7 +42,9 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	namespace := t.Text(pod.Namespace)
 	terms = append(terms, persistent.Mix(namespaceTerm, namespace), persistent.Mix(nodeTerm, t.Text(pod.Spec.NodeName)))
 	for k, v := range pod.Labels {
-		terms = append(terms, persistent.Mix(labelTerm, namespace, t.Text(k), t.Text(v)))
+		key := t.Text(k)
+		terms = append(terms, persistent.Mix(labelKeyTerm, namespace, key),
+			persistent.Mix(labelTerm, namespace, key, t.Text(v)))
 	}
 	// The name alone is enough: a Deployment and a StatefulSet of one name are rare, and the caller compares the rest.
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
@@ -78,9 +81,10 @@ func (t podTerms) selectedAmong(st *budgetState, term uint64, match func(*corev1
 		for _, v := range d.Values {
 			way = append(way, t.Term(labelTerm, st.Namespace, d.Key, v))
 		}
-		if len(way) > 0 {
-			ways = append(ways, way)
+		if len(way) == 0 { // Exists
+			way = append(way, t.Term(labelKeyTerm, st.Namespace, d.Key))
 		}
+		ways = append(ways, way)
 	}
 	// Among ways with equally few pods, a label is better than the term of the namespace.
 	slices.Reverse(ways)
