@@ -281,7 +281,7 @@ type problem struct {
 	ofPlan bool
 	// unread: what follows in the input was not read.
 	unread bool
-	// hides is the kind of which a cluster returned no list.
+	// hides is a kind that the cluster did not list.
 	hides schema.GroupKind
 }
 

@@ -236,7 +236,7 @@ func (inv *invocation) take(flags *pflag.FlagSet, args []string, sys system) err
 	if slices.Contains(slices.Concat(args, inv.paths), "") {
 		empty = "an argument"
 	}
-	flags.Visit(func(f *pflag.Flag) { // those that are set
+	flags.Visit(func(f *pflag.Flag) { // each flag that is set
 		if f.Value.Type() == "string" && f.Value.String() == "" {
 			empty = "--" + f.Name
 		}

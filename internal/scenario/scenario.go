@@ -252,8 +252,8 @@ func (s *Scenario) reads(option string) bool {
 	}
 }
 
-// absent is an error if the question is about something that the scenario does not have. Nothing stands in its way, so
-// that the answer would look as if all were well.
+// absent is an error if the question is about something that the scenario does not have. Nothing prevents anything
+// then, so that the answer would look as if all were well.
 func (s *Scenario) absent(set *Set) error {
 	const text = "%s: %s is not one of the objects"
 	for _, key := range s.Plan {
