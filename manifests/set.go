@@ -94,9 +94,9 @@ func (r Ref) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }
 
-// KnownAs is the API version that has the kind, if the object names a version of another group of [Kinds], or of a group
-// that upper case makes another one: "policy/v1" for a PodDisruptionBudget of apps/v1 or Policy/v1. Otherwise it is
-// empty.
+// KnownAs is the API version that has the kind, if the object names a version of another group of [Kinds], or of a
+// group that upper case makes another one: "policy/v1" for a PodDisruptionBudget of apps/v1 or Policy/v1. Otherwise it
+// is empty.
 func (r Ref) KnownAs() string {
 	is := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 	known, found := versionOf[is.Kind]

@@ -310,8 +310,8 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 }
 
 // oneRound simulates one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave
-// has. A refused node is not asked again: pods that go make no room for others in the same round. tries limits the wave,
-// if it is not 0.
+// has. A refused node is not asked again: pods that go make no room for others in the same round. If tries is not 0,
+// the wave has at most so many nodes.
 func (p *planner) oneRound(row []*candidate, tries int) (wave []*candidate) {
 	x := p.x
 	for _, c := range row {
