@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -54,8 +53,8 @@ const MaxNodes = 5000
 // Claims are not made: resourceclaim plans them.
 //
 // The error joins a [purekube.ObjectError] for each workload without an answer, for example one whose selector does not
-// match its template; the pods of the others are there. More than [MaxPods] pods are not made. If a workload or an
-// autoscaler could not be read, the result hides pods: see [Set.Hides].
+// match its template; the pods of the others are there. More than [MaxPods] pods are not made. If there is an error, or
+// if a workload or an autoscaler could not be read, the result hides pods: see [Set.Hides].
 func (s *Set) AtFullHealth() (*Set, error) {
 	f := newFiller(s)
 	each(f.set.Deployments, f.deployment)
@@ -67,10 +66,8 @@ func (s *Set) AtFullHealth() (*Set, error) {
 	each(f.set.Jobs, f.job)
 	f.set.see(Pod)
 	f.set.see(ReplicaSet)
-	if s.hidesWorkloads() {
-		f.set.Unreadable, f.set.unreadableIn = maps.Clone(s.Unreadable), maps.Clone(s.unreadableIn)
-		f.set.Unreadable[Pod]++
-		delete(f.set.unreadableIn, Pod) // they may be of any namespace
+	if len(f.errs) > 0 || s.hidesWorkloads() {
+		f.set.Hide(Pod)
 	}
 	return f.set, errors.Join(f.errs...)
 }

@@ -231,6 +231,23 @@ func TestUnreadableWorkloadsHidePods(t *testing.T) {
 	}
 }
 
+// The pods of a workload without an answer may be in any namespace, also where a pod could not be read in another one.
+func TestWorkloadWithoutAnAnswerHidesPods(t *testing.T) {
+	set, err := of(workloadYAML("apps/v1", "StatefulSet", "web", "replicas: -1, "+template) +
+		"\n---\n" + `{"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "other", "name": "x"}, "spec": {"priority": "high"}}`)
+	require.Error(t, err)
+	namespaces, known := set.HidesIn(Pod)
+	require.True(t, known)
+	require.Equal(t, map[string]bool{"other": true}, namespaces)
+	full, err := set.AtFullHealth()
+	require.Error(t, err)
+	require.True(t, full.Hides(Pod))
+	_, known = full.HidesIn(Pod)
+	require.False(t, known)
+	_, known = set.HidesIn(Pod)
+	require.True(t, known, "the set itself does not change")
+}
+
 // Nil objects are left where they are.
 func TestNilObjects(t *testing.T) {
 	set := &Set{

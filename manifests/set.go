@@ -338,6 +338,17 @@ func (s *Set) Hides(kinds ...schema.GroupKind) bool {
 	return s.Unreadable[schema.GroupKind{}] > 0
 }
 
+// Hide notes that objects of the kind are missing from the set, of whatever namespace: [Set.Hides] is true from then on.
+// The maps of the set are replaced, since another set may share them.
+func (s *Set) Hide(kind schema.GroupKind) {
+	s.Unreadable, s.unreadableIn = maps.Clone(s.Unreadable), maps.Clone(s.unreadableIn)
+	if s.Unreadable == nil {
+		s.Unreadable = map[schema.GroupKind]int{}
+	}
+	s.Unreadable[kind]++
+	delete(s.unreadableIn, kind)
+}
+
 // HidesIn returns the namespaces in which an object of the kind could not be read, or only in part. It is false where
 // [Set.Hides] is true and such an object may be of any namespace. Nothing can be decided about the pods of a namespace
 // where a PodDisruptionBudget could not be read; budgets do not select pods of other namespaces.

@@ -193,17 +193,7 @@ func (c *cluster) atFullHealth(nodes int) {
 		p := problemOf(err, purekube.Key{}, c)
 		p.ofPlan = false
 		c.problems = append(c.problems, p)
-		c.hide(manifests.Pod) // pods of the workload are missing
 	}
-}
-
-// hide notes that an object of the kind, or several, could not be read.
-func (c *cluster) hide(kind schema.GroupKind) {
-	c.Complete, c.Unreadable = false, maps.Clone(c.Unreadable)
-	if c.Unreadable == nil {
-		c.Unreadable = map[schema.GroupKind]int{}
-	}
-	c.Unreadable[kind]++
 }
 
 // makesPods are the kinds that no core plans with, and that say which pods there are at full health.

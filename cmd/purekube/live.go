@@ -265,7 +265,7 @@ func (l *liveReader) load(
 	c.problems = append(c.problems, denied...)
 	for _, p := range denied {
 		if !slices.Contains(o.None, p.hides) {
-			c.hide(p.hides)
+			c.Hide(p.hides)
 		}
 	}
 	found := slices.ContainsFunc(manifests.Kinds(), func(kind schema.GroupKind) bool {

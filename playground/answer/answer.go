@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -217,13 +216,6 @@ func (in *input) atFullHealth(nodes int) {
 	full, err := set.AtFullHealth()
 	in.answer.AtFullHealth = true
 	in.problems(err)
-	if err != nil { // pods of a workload are missing
-		full.Unreadable = maps.Clone(full.Unreadable)
-		if full.Unreadable == nil {
-			full.Unreadable = map[schema.GroupKind]int{}
-		}
-		full.Unreadable[manifests.Pod]++
-	}
 	in.Set = full
 }
 
