@@ -338,8 +338,8 @@ func (s *Set) Hides(kinds ...schema.GroupKind) bool {
 	return s.Unreadable[schema.GroupKind{}] > 0
 }
 
-// Hide notes that objects of the kind are missing from the set, of whatever namespace: [Set.Hides] is true from then on.
-// The maps of the set are replaced, since another set may share them.
+// Hide notes that objects of the kind are missing from the set, of whatever namespace: [Set.Hides] is true from then
+// on. The maps of the set are replaced, since another set may share them.
 func (s *Set) Hide(kind schema.GroupKind) {
 	s.Unreadable, s.unreadableIn = maps.Clone(s.Unreadable), maps.Clone(s.unreadableIn)
 	if s.Unreadable == nil {
