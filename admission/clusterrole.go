@@ -48,8 +48,8 @@ type ClusterRoleOptions struct {
 // its default ClusterRoles when it starts, without a review, and what was labelled for the selector meanwhile would
 // have been judged as the source of nothing. To take a selector away, stop protecting the ClusterRole first. Protect
 // the ClusterRoles that a protected one aggregates, too: admin aggregates edit, and edit aggregates view. For the same
-// reason, the default sources of a protected ClusterRole (edit, view and system:aggregate-to-…) keep the label by which
-// the API server lets it aggregate them.
+// reason, a default source of a protected ClusterRole (edit, view and system:aggregate-to-…) cannot be without the label
+// by which the API server lets it aggregate the source. It can have the label with another value.
 //
 // A protected ClusterRole therefore always has the same selectors, and each ClusterRole that they match is judged when
 // it is written. So several writes at the same time add nothing that none of them adds alone, and nothing depends on
@@ -99,8 +99,10 @@ func ClusterRoleWrite(
 	}
 	before, wasSource := written(x, name, w.oldObj)
 	_, isSource := written(x, name, w.newObj)
-	label := w.missingLabel()
-	_, isSourceWithLabel := written(x, name, labelled(w.newObj, label))
+	label, isSourceWithLabel := w.missingLabel(), isSource
+	if label != "" {
+		_, isSourceWithLabel = written(x, name, labelled(w.newObj, label))
+	}
 	for _, protected := range slices.Sorted(maps.Keys(o.Allowed)) {
 		has, err := before.Rules(rbacaggregate.Key(protected))
 		if err != nil && !errors.Is(err, purekube.ErrNotFound) {
@@ -109,9 +111,10 @@ func ClusterRoleWrite(
 				"ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", protected, err)
 		}
 		if !isSource(protected) {
-			if label != "" && isSourceWithLabel(protected) {
+			if isSourceWithLabel(protected) {
 				return refused(r, forbidden, "ClusterRole %s would be without the label %s, and may get it back without a review: "+
-					"whatever rules it had by then would be aggregated to %s", name, label, protected)
+					"whatever rules it had by then would be aggregated to %s. With another value, it stays as it is", name, label,
+					protected)
 			}
 			continue
 		}
@@ -203,15 +206,11 @@ func (w clusterRoleWrite) name() string {
 	return w.oldObj.Name
 }
 
-// missingLabel is the label that the written ClusterRole lacks after the write, and not before, and that the API server
-// adds to it when it starts, without a review. It is empty if there is none.
+// missingLabel is the label that the written ClusterRole lacks, and that the API server adds to it when it starts,
+// without a review. It is empty if there is none. With another value, the API server leaves the label as it is.
 func (w clusterRoleWrite) missingLabel() string {
 	label := labelOfDefault(w.newObj.Name)
-	had := true // what is created had nothing else before
-	if w.oldObj != nil {
-		_, had = w.oldObj.Labels[label]
-	}
-	if _, has := w.newObj.Labels[label]; has || !had {
+	if _, has := w.newObj.Labels[label]; has {
 		return ""
 	}
 	return label
@@ -235,9 +234,6 @@ func labelOfDefault(name string) string {
 
 // labelled is the ClusterRole with that label.
 func labelled(r *rbacv1.ClusterRole, label string) *rbacv1.ClusterRole {
-	if label == "" {
-		return r
-	}
 	r = r.DeepCopy()
 	metav1.SetMetaDataLabel(&r.ObjectMeta, label, "true")
 	return r

@@ -56,9 +56,9 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	return terms
 }
 
-// selected returns the pods that a budget selects. It finds them by the rarest label that the selector requires: of
-// {app: web, managed-by: helm}, the second may be on every pod of the namespace. A selector that requires no label,
-// such as NotIn, costs the pods of the namespace.
+// selected returns the pods that a budget selects. It finds them by the rarest label, or key of a label, that the
+// selector requires: of {app: web, managed-by: helm}, the second may be on every pod of the namespace. A selector that
+// requires no label, such as NotIn, costs the pods of the namespace.
 func (t podTerms) selected(st *budgetState) []*corev1.Pod {
 	return t.selectedAmong(st, namespaceTerm, st.selects)
 }

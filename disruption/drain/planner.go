@@ -32,13 +32,13 @@ type planner struct {
 type group struct {
 	name string
 	left []*candidate
-	// tries is how many nodes a wave of one round tries, once room has limited a wave. 0: all.
-	tries int
+	// most is how many nodes a wave of one round may have, once room has limited a wave. 0: all.
+	most int
 }
 
-// triesMore: once room has limited a wave, a wave tries so many times as many nodes as the wave before had. Otherwise,
-// each wave would try all nodes that are left.
-const triesMore = 4
+// largerWave: once room has limited a wave, the next one has at most so many times as many nodes. Otherwise, the nodes
+// that are left would be played as one wave each time.
+const largerWave = 4
 
 // candidate is a node that is in no wave yet.
 type candidate struct {
@@ -194,9 +194,9 @@ func (p *planner) waves() (waves []Wave) {
 func (p *planner) next(g *group) (Wave, bool) {
 	form := p.severalRounds
 	if p.rounds == 1 {
-		form = func(row []*candidate) []*candidate { return p.oneRound(row, g.tries) }
+		form = func(row []*candidate) []*candidate { return p.oneRound(row, g.most) }
 	}
-	row, short := g.left, g.tries > 0
+	row, short := g.left, g.most > 0
 	nodes := form(row)
 	w := p.played(nodes)
 	for !w.drained() {
@@ -223,7 +223,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 		return Wave{}, false
 	}
 	if short {
-		g.tries = triesMore * len(nodes)
+		g.most = largerWave * len(nodes)
 	}
 	formed := Wave{Group: g.name}
 	drains := make([]Drain, len(nodes))
@@ -310,12 +310,12 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 }
 
 // oneRound simulates one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave
-// has. A refused node is not asked again: pods that go make no room for others in the same round. If tries is not 0,
-// the wave has at most so many nodes.
-func (p *planner) oneRound(row []*candidate, tries int) (wave []*candidate) {
+// has. A refused node is not asked again: pods that go make no room for others in the same round. If most is not 0,
+// the wave has no more nodes.
+func (p *planner) oneRound(row []*candidate, most int) (wave []*candidate) {
 	x := p.x
 	for _, c := range row {
-		if p.full(wave) || tries > 0 && len(wave) >= tries {
+		if p.full(wave) || most > 0 && len(wave) >= most {
 			break
 		}
 		// A node whose pods find no other node would take from the budgets what other nodes need.

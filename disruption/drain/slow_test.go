@@ -293,9 +293,9 @@ func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disru
 				if i < 0 {
 					break
 				}
-				p.groups[i].tries = tries[of.name]
+				p.groups[i].most = tries[of.name]
 				wave, formed := p.next(p.groups[i])
-				tries[of.name] = p.groups[i].tries
+				tries[of.name] = p.groups[i].most
 				if !formed {
 					break
 				}

@@ -53,5 +53,6 @@
 //     Else a status whose lookups are always late would be refused because it was written.
 //   - Of the answers that a plan waits for, only an answer that is too old is asked for again, after a pause and with
 //     an error.
-//   - A plan that waits for all of its answers uses none that is older than [MaxAgeOfAnswers].
+//   - A plan that waits for all of its answers uses none that is older than [MaxAgeOfAnswers], nor does a package with
+//     Options.DecidesWithout once an event has affected the key.
 package reconcile

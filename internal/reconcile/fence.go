@@ -58,10 +58,14 @@ func (f *Fences) see(resource schema.GroupResource, version string) {
 
 // own reports whether this version is what the last plan of the key wrote, with answers to lookups. Such an event is no
 // news, since the write was for the version before. If the key were planned again, a status whose lookups take too long
-// would be refused because it was written. An event without a version, of a deletion that no watch showed, is news.
+// would be refused because it was written.
 func (f *Fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
 	own := f.Of[key]
-	return version != "" && own != nil && own.Answered && !own.Waiting && own.Written[resource] == version
+	if own == nil || !own.Answered || own.Waiting {
+		return false
+	}
+	written, is := own.Written[resource]
+	return is && written == version
 }
 
 // set holds the key back until the Index shows what was written.

@@ -21,7 +21,8 @@ const (
 	lastAttempt = time.Second
 	// MaxAgeOfAnswers is how old an answer may be when a plan uses it. An older answer is from before a restore from a
 	// backup, if one was made meanwhile that no watch has shown yet. A package with Options.DecidesWithout uses older ones
-	// while no event affects the key: otherwise a workload may have grown since, with pods that the plan has.
+	// while no event affects the key. After an event they are dropped: the workload may have grown, and the plan would
+	// count its new pods with the old scale.
 	MaxAgeOfAnswers = time.Minute
 	// maxRounds of lookups: a ReplicaSet, its Deployment and the scale of the Deployment are three.
 	maxRounds = 8

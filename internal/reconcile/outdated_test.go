@@ -250,6 +250,25 @@ func TestBR3002_ClaimOfTheEntryIsShownDuringALookup(t *testing.T) {
 	require.Equal(t, "SetClaimStatuses", turn.Result.Actions[0].Type())
 }
 
+// What was wrong when the lookup was asked for is no news if it has been mended since.
+func TestTemplateIsMadeDuringALookup(t *testing.T) {
+	pod, s := training()
+	pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "nic", ResourceClaimTemplateName: ptr.To("nic")})
+	l, key := newClaimLoop(&claimmemory.Memory{}, s), resourceclaim.KeyOf(pod)
+	_, ask := plannedClaim(start, l, key)
+	require.Len(t, ask, 1)
+	require.True(t, l.Look(start, ask[0]))
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "nic", UID: "nic", ResourceVersion: "6"}}
+	l.Event(schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}, "6", func(x *resourceclaim.Index) (*resourceclaim.Index, []purekube.Key) {
+		return x.With(resourceclaim.Snapshot{Templates: []*resourcev1.ResourceClaimTemplate{template}})
+	})
+	l.Found(ask[0], purekube.Answer{}, nil)
+	turn, _ := plannedClaim(start, l, key)
+	require.Empty(t, turn.Result.Events)
+	require.NoError(t, turn.Problems)
+	require.Equal(t, Next{Requeue: true}, l.End(start, turn, nil, false))
+}
+
 func TestBR3009_PodIsDeletedDuringALookup(t *testing.T) {
 	pod, s := training()
 	m := &claimmemory.Memory{}
@@ -335,13 +354,15 @@ func TestWhatBothPlansAskFor(t *testing.T) {
 		require.Equal(t, tc.both, both, tc.reason)
 		require.Equal(t, tc.same, same, tc.reason)
 	}
+	_, same := asBoth(plan(), purekube.Result[asking]{Needs: []purekube.Need{{Kind: "ReplicaSet"}}})
+	require.False(t, same, "what the other plan asks for is not known yet")
 	// A pod can have thousands of entries, and its plan an action for each.
 	entries := make([]string, 2000)
 	for i := range entries {
 		entries[i] = strconv.Itoa(i)
 	}
 	asked = 0
-	_, same := asBoth(plan(entries...), plan(entries...))
+	_, same = asBoth(plan(entries...), plan(entries...))
 	require.True(t, same)
 	require.Equal(t, 4000, asked)
 }

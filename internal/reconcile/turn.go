@@ -125,7 +125,8 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 		t.Question = q
 		l.refuse(now, t)
 	default:
-		// A budget over thousands of scales would never be done with them. Without an event, they are as new as its pods.
+		// With thousands of scales, some answers are always too old. They are kept until an event affects the key: its pods
+		// have not changed either.
 		if !l.o.DecidesWithout || q.Again {
 			if old := q.dropOld(now); old != nil {
 				t.Next = l.after(key, old)
@@ -182,7 +183,9 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 			both = t.Result
 		}
 		q.Again = q.Again || !same
-		result, problems = both, t.Problems
+		if result, problems = both, t.Problems; !same && !l.o.DecidesWithout {
+			result.Events, problems = nil, nil // the next plan has them, if they still hold
+		}
 	}
 	if len(result.Needs) == 0 {
 		if t.Answers != nil && !t.Refusing && !t.Checking {
@@ -247,7 +250,7 @@ func asBoth[A purekube.Action](plan, other purekube.Result[A]) (both purekube.Re
 			return plan, false
 		}
 	}
-	return plan, len(plan.Actions) == len(other.Actions)
+	return plan, len(plan.Actions) == len(other.Actions) && len(other.Needs) == 0
 }
 
 func sameRequest[A purekube.Action](a, b A) bool {
