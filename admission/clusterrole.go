@@ -48,8 +48,8 @@ type ClusterRoleOptions struct {
 // its default ClusterRoles when it starts, without a review, and what was labelled for the selector meanwhile would
 // have been judged as the source of nothing. To take a selector away, stop protecting the ClusterRole first. Protect
 // the ClusterRoles that a protected one aggregates, too: admin aggregates edit, and edit aggregates view. For the same
-// reason, a default source of a protected ClusterRole (edit, view and system:aggregate-to-…) cannot be without the label
-// by which the API server lets it aggregate the source. It can have the label with another value.
+// reason, a default source of a protected ClusterRole (edit, view and system:aggregate-to-…) cannot be without the
+// label by which the API server lets it aggregate the source. It can have the label with another value.
 //
 // A protected ClusterRole therefore always has the same selectors, and each ClusterRole that they match is judged when
 // it is written. So several writes at the same time add nothing that none of them adds alone, and nothing depends on

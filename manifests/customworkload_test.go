@@ -69,8 +69,8 @@ func TestAtFullHealthOfACustomWorkload(t *testing.T) {
 	}
 	for replicas, want := range map[string]string{
 		"replicas: -1, ":   "must be 0 or more, is -1",
-		"":                 "must be a number: without it, how many pods there are is not known",
-		"replicas: many, ": "must be a number: without it, how many pods there are is not known",
+		"":                 "must be a number, unless the input has an autoscaler: otherwise, how many pods there are is not known",
+		"replicas: many, ": "must be a number, unless the input has an autoscaler: otherwise, how many pods there are is not known",
 	} {
 		_, err = loaded(t, workloadYAML("example.com/v1", "Thing", "x", replicas+template)).AtFullHealth()
 		require.ErrorContains(t, err, "Thing shop/x: spec.replicas: "+want)

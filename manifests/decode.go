@@ -346,11 +346,14 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 // failure is what an API server answers to a request that it refuses, for example because of a missing right. It is nil
 // for every other object.
 func failure(gvk schema.GroupVersionKind, raw []byte) *metav1.Status {
-	var s metav1.Status
+	var s struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}
 	if gvk.Group != "" || gvk.Kind != "Status" || json.Unmarshal(raw, &s) != nil || s.Status != metav1.StatusFailure {
 		return nil
 	}
-	return &s
+	return &metav1.Status{Message: s.Message}
 }
 
 // returned reports whether an API server returned the object: then its kind is one of another release.

@@ -111,8 +111,10 @@ func TestWatchListsAgainOnlyWhenItMust(t *testing.T) {
 	handler := fleetServer(t)
 	var lists atomic.Int32
 	var gone atomic.Bool
+	timeouts := make(chan string, 1000)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Base(r.URL.Path) == "pods" {
+			timeouts <- r.URL.Query().Get("watch") + r.URL.Query().Get("timeout")
 			if r.URL.Query().Get("watch") == "" {
 				lists.Add(1)
 			} else if !gone.Swap(true) {
@@ -128,12 +130,13 @@ func TestWatchListsAgainOnlyWhenItMust(t *testing.T) {
 	defer api.CloseClientConnections()
 	useCluster(t, api.URL)
 	printed := answers(make(chan string, 1000))
-	go run([]string{"drain", "east-1", "--watch", "--request-timeout", "1s"},
+	go run([]string{"drain", "east-1", "--watch", "--request-timeout", "1m"},
 		system{stdout: printed, stderr: printed, now: noonClock, settle: time.Millisecond})
 	printed.until(t, "kubectl drain")
 	require.Eventually(t, func() bool { return lists.Load() == 2 }, 20*time.Second, time.Millisecond, "the watch of pods was refused once")
-	time.Sleep(2 * time.Second)
-	require.EqualValues(t, 2, lists.Load(), "the watches outlast the timeout")
+	for _, want := range []string{"1m0s", "true", "1m0s", "true"} {
+		require.Equal(t, want, <-timeouts, "the timeout is for lists, and a watch lasts")
+	}
 }
 
 // Without the right to watch, there is one answer, and it is not taken for one that stays true.

@@ -262,9 +262,9 @@ func (l *liveReader) load(
 		c = load(o, slices.Sorted(maps.Keys(lists))...)
 	}
 	c.withoutPlaces()
-	c.problems = append(c.problems, denied...)
 	for _, p := range denied {
 		if !slices.Contains(o.None, p.hides) {
+			c.problems = append(c.problems, p)
 			c.Hide(p.hides)
 		}
 	}

@@ -215,6 +215,7 @@ func TestLiveDoesNotTakeADeniedKindForEmpty(t *testing.T) {
 	forbidden := allow("nodes", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")))
 	got = onCluster(t, &apiserver.Handler{Server: server, Allow: forbidden}, "drain", "w1", "--none", "nodes")
 	require.Contains(t, got.stdout, "No Node in the input: evicted pods are assumed to find a node.", "who asks says so")
+	require.Equal(t, exitPlanned, got.status)
 }
 
 // An error that is not about one kind is the only answer.
@@ -431,10 +432,11 @@ func TestLiveScalesAreBounded(t *testing.T) {
 		{3, 10, map[string]int{"greedy": 3, "shop": 2}, "only 3 scales of namespace greedy are looked up: the others are not known", 0},
 		{10, 4, map[string]int{"greedy": 2, "shop": 2}, "only 4 scales are looked up: the others are not known", 0},
 		// What hangs is asked once, and the same is said of the others.
-		{10, 10, map[string]int{"greedy": 1}, "the scale of Rollout shop/web-1 is not known: ", 100 * time.Millisecond},
+		{10, 10, map[string]int{"greedy": 1}, "the scale of Rollout shop/web-1 is not known: ", 2 * time.Second},
 	} {
-		l, err := newLiveReader(&rest.Config{Host: api.URL, Timeout: tc.timeout}, "", func(int) {})
+		l, err := newLiveReader(&rest.Config{Host: api.URL}, "", func(int) {})
 		require.NoError(t, err)
+		l.config = &rest.Config{Host: api.URL, Timeout: tc.timeout} // of lookups
 		l.maxScales, l.maxAllScales, hangs = tc.each, tc.all, tc.timeout > 0
 		scales = map[string]int{}
 		c, err := l.read(t.Context(), kindsNamed([]string{"Pod"}), manifests.Options{})

@@ -55,7 +55,7 @@ func (s *Scenario) Ask(release purekube.Upstream) ([]Line, error) {
 		return lines, err
 	}
 	for _, head := range slices.Sorted(maps.Keys(s.file.Answers)) {
-		if !r.asked[head] {
+		if !r.asked[head] || !isLookup(head) {
 			return lines, fmt.Errorf("answers: %s: nothing looks this up", head)
 		}
 	}
@@ -65,12 +65,15 @@ func (s *Scenario) Ask(release purekube.Upstream) ([]Line, error) {
 		}
 	}
 	for _, head := range slices.Sorted(maps.Keys(s.Reject)) {
-		if !r.asked[head] {
+		if !r.asked[head] || isLookup(head) {
 			return lines, fmt.Errorf("reject: %s: nothing sends this", head)
 		}
 	}
 	return lines, nil
 }
+
+// isLookup reports whether the line is a lookup, and not a write.
+func isLookup(head string) bool { return strings.HasPrefix(head, "get ") }
 
 type run struct {
 	scenario *Scenario
