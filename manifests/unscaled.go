@@ -163,8 +163,8 @@ func (f *filler) customWorkload(c *CustomWorkload) *CustomWorkload {
 		return c
 	}
 	if _, autoscaled := f.scales[w.key]; c.Replicas == nil && !autoscaled {
-		f.fail(w, "spec.replicas", "must be a number, unless the input has an autoscaler: otherwise, how many pods there are "+
-			"is not known")
+		f.fail(w, "spec.replicas", "must be a number, unless the input has an autoscaler: otherwise, how many pods there "+
+			"are is not known")
 		return c
 	}
 	replicas, ok := f.replicas(w, c.Replicas)
