@@ -291,8 +291,8 @@ func (d *decoded) strict(kind schema.GroupKind, object runtime.Object, errs []er
 
 // notRead says why an object is not in the set: nothing reads its kind, or something is wrong with its version or kind.
 func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
-	if s := failure(gvk, raw); s != nil {
-		d.fail(anyKind, "", "an API server's error in place of objects: "+oneLine(s.Message))
+	if message, is := failure(gvk, raw); is {
+		d.fail(anyKind, "", "an API server's error in place of objects: "+oneLine(message))
 		return
 	}
 	switch known, served := versionOf[gvk.Kind]; {
@@ -343,17 +343,15 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	}
 }
 
-// failure is what an API server answers to a request that it refuses, for example because of a missing right. It is nil
-// for every other object.
-func failure(gvk schema.GroupVersionKind, raw []byte) *metav1.Status {
+// failure is the message with which an API server refused a request, for example because of a missing right. It reports
+// whether the object is such an answer.
+func failure(gvk schema.GroupVersionKind, raw []byte) (message string, is bool) {
 	var s struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}
-	if gvk.Group != "" || gvk.Kind != "Status" || json.Unmarshal(raw, &s) != nil || s.Status != metav1.StatusFailure {
-		return nil
-	}
-	return &metav1.Status{Message: s.Message}
+	is = gvk.Group == "" && gvk.Kind == "Status" && json.Unmarshal(raw, &s) == nil && s.Status == metav1.StatusFailure
+	return s.Message, is
 }
 
 // returned reports whether an API server returned the object: then its kind is one of another release.

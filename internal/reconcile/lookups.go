@@ -28,8 +28,9 @@ const (
 	maxRounds = 8
 )
 
-// errLate is the answer where there is none yet.
-var errLate = fmt.Errorf("no answer from the API server within %v", LookupsDeadline)
+// errLate is the answer where there is none yet, or none that holds for the objects of now. It is one text for both: a
+// status that refuses already is not written for another text.
+var errLate = fmt.Errorf("no answer from the API server within %v that still holds", LookupsDeadline)
 
 // Question is what the plan of one key waits for.
 type Question[X any] struct {

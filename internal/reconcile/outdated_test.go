@@ -34,20 +34,27 @@ func lateTwice(t *testing.T) (*budgetLoop, []purekube.Need, time.Time) {
 	l.Start(start)
 	planned(start, l)
 	now := start.Add(LookupsDeadline)
+	ask := refuse(t, l, now)
+	require.Len(t, ask, 3)
+	now = now.Add(LookupsDeadline)
+	require.True(t, l.Tick(now, web))
+	turn, _ := planned(now, l)
+	require.Empty(t, turn.Result.Actions, "the status refuses already")
+	l.End(now, turn, nil, false)
+	return l, ask, now
+}
+
+// refuse writes and shows the status that refuses because lookups are late. It returns what is asked for again.
+func refuse(t *testing.T, l *budgetLoop, now time.Time) (ask []purekube.Need) {
+	t.Helper()
 	turn, _ := planned(now, l)
 	require.EqualValues(t, 0, allowed(t, turn))
 	refusing := turn.Result.Actions[0].(disruption.UpdateStatus).Budget.DeepCopy()
 	refusing.ResourceVersion = "2"
 	l.End(now, turn, nil, false)
 	seeBudget(l, disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{refusing}})
-	_, ask := planned(now, l)
-	require.Len(t, ask, 3)
-	now = now.Add(LookupsDeadline)
-	require.True(t, l.Tick(now, web))
-	turn, _ = planned(now, l)
-	require.Empty(t, turn.Result.Actions, "the status refuses already")
-	l.End(now, turn, nil, false)
-	return l, ask, now
+	_, ask = planned(now, l)
+	return ask
 }
 
 // event shows the pods of the budget, and makes the turn that they bring about.
@@ -108,12 +115,7 @@ func TestScaleIsTooOldWhenTheLastLookupIsAnswered(t *testing.T) {
 	l.Start(start)
 	planned(start, l)
 	now := start.Add(LookupsDeadline)
-	turn, _ := planned(now, l)
-	refusing := turn.Result.Actions[0].(disruption.UpdateStatus).Budget.DeepCopy()
-	refusing.ResourceVersion = "2"
-	l.End(now, turn, nil, false)
-	seeBudget(l, disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{refusing}})
-	_, ask := planned(now, l)
+	ask := refuse(t, l, now)
 	require.Len(t, ask, 2)
 	found(now, l, ask[0])
 	grown := podsOf(slices.Repeat([]string{"a"}, 30)...)
@@ -123,7 +125,7 @@ func TestScaleIsTooOldWhenTheLastLookupIsAnswered(t *testing.T) {
 	event(t, l, now.Add(time.Minute), grown)
 	answered := now.Add(10 * time.Minute)
 	found(answered, l, ask[1])
-	turn, _ = planned(answered, l)
+	turn, _ := planned(answered, l)
 	require.Empty(t, turn.Result.Actions, "2 of 31 pods are healthy")
 	require.ErrorContains(t, turn.Next.Err, "1 of 2 lookups are older than 1m0s and are made again")
 }
@@ -157,6 +159,8 @@ func TestPodsThatCrashWhileTheQueueIsLong(t *testing.T) {
 	crash(1)
 	turn, _ = planned(now, l)
 	require.EqualValues(t, 0, allowed(t, turn))
+	require.Contains(t, turn.Result.Actions[0].(disruption.UpdateStatus).Budget.Status.Conditions[0].Message,
+		"no answer from the API server within 15s that still holds")
 	require.True(t, l.End(now, turn, nil, false).Requeue, "and then with new answers")
 	_, ask = planned(now, l)
 	require.Len(t, ask, len(pods.Pods))
