@@ -49,6 +49,8 @@ func waiting(policy appsv1.PodManagementPolicyType) disruption.Snapshot {
 
 // Each cause, with each change that helps. What is played follows from the numbers: three pods of web, one on each node.
 func TestBlockers(t *testing.T) {
+	readyStuck := stuckIn(disruption.Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(1)))}})
+	readyStuck.Pods[0] = pod("db-0", by("apps/v1", "StatefulSet", "db"), on("n0"), deletedBy(time.Hour))
 	notReady := func(s disruption.Snapshot, which ...int) disruption.Snapshot {
 		for _, i := range which {
 			s.Pods[i] = pod(s.Pods[i].Name, by("apps/v1", "ReplicaSet", "rs"), on(fmt.Sprint("n", i)), wants("cpu", "1"), unready)
@@ -112,6 +114,12 @@ func TestBlockers(t *testing.T) {
 		{
 			name: "a stuck pod of a StatefulSet", reason: "the pod that takes its place is not ready, and the budget goes on expecting it",
 			s: stuckIn(disruption.Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("db", ptr.To(int32(1)))}}),
+			want: []string{"budget shop/web (maxUnavailable 1) is short of 1 healthy pod: stops n0 n1, alone n1\n" +
+				"  with maxUnavailable 2, 1 of 2 drain in 1 rounds",
+				"pod shop/db-0: " + stuckText + ": stops n0, alone \n  without that pod, 0 of 1 drain"},
+		},
+		{
+			name: "a stuck pod that is ready", reason: "the pod that takes its place is not ready at first", s: readyStuck,
 			want: []string{"budget shop/web (maxUnavailable 1) is short of 1 healthy pod: stops n0 n1, alone n1\n" +
 				"  with maxUnavailable 2, 1 of 2 drain in 1 rounds",
 				"pod shop/db-0: " + stuckText + ": stops n0, alone \n  without that pod, 0 of 1 drain"},

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -283,7 +284,7 @@ func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disru
 		return p
 	}
 	var plan Plan
-	tries := map[string]int{}
+	most := map[string]int{}
 	for more := true; more; {
 		more = false
 		for _, of := range planners().groups {
@@ -293,9 +294,9 @@ func slowWaves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disru
 				if i < 0 {
 					break
 				}
-				p.groups[i].most = tries[of.name]
+				p.groups[i].most = most[of.name]
 				wave, formed := p.next(p.groups[i])
-				tries[of.name] = p.groups[i].most
+				most[of.name] = p.groups[i].most
 				if !formed {
 					break
 				}
@@ -447,5 +448,30 @@ func TestWavesOfUnsettledClusters(t *testing.T) {
 	}
 	if !seed.Chosen() { // it is one plan in 200
 		require.Positive(t, inVain, "plans with simulations in vain")
+	}
+}
+
+// Only where room is short, the next wave is limited: a wave that has all nodes says nothing about room.
+func TestWavesAreLimitedWhereRoomIsShort(t *testing.T) {
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))}}
+	var fleet []*corev1.Node
+	for i := range 4 { // n3 is empty, and the others are full
+		fleet = append(fleet, node(fmt.Sprint("n", i), allocatable("pods", "1")))
+		if i < 3 {
+			s.Pods = append(s.Pods, pod(fmt.Sprint("p", i), by("apps/v1", "ReplicaSet", "rs"), on(fmt.Sprint("n", i))))
+		}
+	}
+	x := disruption.NewIndex(s, disruption.Options{})
+	for _, tc := range []struct {
+		nodes      []*corev1.Node
+		size, most int
+	}{{nil, 3, 0}, {fleet, 1, largerWave}} {
+		o := WaveOptions{Options: Options{Nodes: tc.nodes}}
+		o.inventory, _ = newInventory(x, o.Options)
+		p := newPlanner(x, []string{"n0", "n1", "n2"}, o)
+		wave, formed := p.next(p.groups[0])
+		require.True(t, formed)
+		require.Len(t, wave.Nodes, tc.size)
+		require.Equal(t, tc.most, p.groups[0].most)
 	}
 }
